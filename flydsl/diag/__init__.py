@@ -1,0 +1,36 @@
+"""The error catalogue, source frames and rendering. A leaf of the package: standard library only.
+
+`flydsl.diag.X` finds the error class X of `flydsl.diag.errors` on first use, so that importing the package does not load the catalogue.
+"""
+
+from flydsl.diag.base import FlyError, InternalError, MissingTool, Unsupported, UserError, catalogue
+from flydsl.diag.render import render, snippet
+from flydsl.diag.source import Span, is_internal, mark_internal, position, span_of, user_chain, user_frame, user_span
+
+__all__ = [
+    "FlyError",
+    "InternalError",
+    "MissingTool",
+    "Span",
+    "Unsupported",
+    "UserError",
+    "catalogue",
+    "is_internal",
+    "mark_internal",
+    "position",
+    "render",
+    "snippet",
+    "span_of",
+    "user_chain",
+    "user_frame",
+    "user_span",
+]
+
+
+def __getattr__(name: str):
+    from flydsl.diag import errors
+
+    try:
+        return getattr(errors, name)
+    except AttributeError:
+        raise AttributeError(f"module 'flydsl.diag' has no attribute {name!r}") from None

@@ -1,0 +1,3 @@
+"""Errors of scalar, vector and layout types."""
+
+__all__: list[str] = []

@@ -1,0 +1,34 @@
+"""The only place that touches the MLIR bindings: contexts, tracing, locations, spelling, rewriting.
+
+Everyone else imports the bindings from here (`from flydsl.ir import ir, PassManager`), so that a change of the
+wheel that carries them is a change of this package.
+"""
+
+from flydsl.ir.bindings import PassManager, ir, rewrite, translate_module_to_llvmir
+from flydsl.ir.context import Types, get_context, get_types, make_context, register_loader
+from flydsl.ir.spelling import parse_attribute, parse_module, parse_type, print_op, to_bindings, to_reference
+from flydsl.ir.trace import Trace, constant, current, emit, emit1, is_tracing
+
+__all__ = [
+    "PassManager",
+    "Trace",
+    "Types",
+    "constant",
+    "current",
+    "emit",
+    "emit1",
+    "get_context",
+    "get_types",
+    "ir",
+    "is_tracing",
+    "make_context",
+    "parse_attribute",
+    "parse_module",
+    "parse_type",
+    "print_op",
+    "register_loader",
+    "rewrite",
+    "to_bindings",
+    "to_reference",
+    "translate_module_to_llvmir",
+]

@@ -1,0 +1,70 @@
+"""Locations of ops: the user's file, line and column.
+
+The location of an op is the innermost frame outside the package; if that frame is a helper that a kernel calls, it is a
+call-site chain up to the frame that runs the kernel's body. Locations are cached by (id(code), f_lasti) and belong to one context.
+"""
+
+from types import CodeType, FrameType
+
+from flydsl.diag.source import is_internal, position
+from flydsl.diag.source import _internal as _known  # the dict itself: this is the hottest line of tracing
+from flydsl.ir.bindings import ir
+
+_MAX_CHAIN = 5
+
+
+class LocationCache:
+    """Locations of one context."""
+
+    __slots__ = ("_cache", "_codes", "_context", "_unknown")
+
+    def __init__(self, context: ir.Context):
+        self._context = context
+        self._cache: dict = {}
+        self._codes: dict[int, CodeType] = {}
+        self._unknown = ir.Location.unknown(context)
+
+    def at(self, frame: FrameType | None, root: CodeType | None) -> ir.Location:
+        """Return the location of the innermost user frame at or outside `frame`.
+
+        `root` is the code of the traced body, where a chain ends; None means no chains.
+        """
+        while frame is not None:
+            code = frame.f_code
+            known = _known.get(id(code))
+            if known is None:
+                known = is_internal(code)
+            if not known:
+                break
+            frame = frame.f_back
+        if frame is None:
+            return self._unknown
+        if code is not root and root is not None:
+            return self._chain(frame, root)
+        key = (id(code), frame.f_lasti)
+        loc = self._cache.get(key)
+        if loc is None:
+            loc = self._cache[key] = self._file(code, frame.f_lasti)
+        return loc
+
+    def _chain(self, frame: FrameType, root: CodeType) -> ir.Location:
+        places = [(frame.f_code, frame.f_lasti)]
+        outer = frame.f_back
+        while outer is not None and len(places) < _MAX_CHAIN and places[-1][0] is not root:
+            if not is_internal(outer.f_code):
+                places.append((outer.f_code, outer.f_lasti))
+            outer = outer.f_back
+        if places[-1][0] is not root:
+            del places[1:]
+        key = tuple((id(code), lasti) for code, lasti in places)
+        loc = self._cache.get(key)
+        if loc is None:
+            parts = [self._file(code, lasti) for code, lasti in places]
+            loc = parts[0] if len(parts) == 1 else ir.Location.callsite(parts[0], parts[1:], self._context)
+            self._cache[key] = loc
+        return loc
+
+    def _file(self, code: CodeType, lasti: int) -> ir.Location:
+        self._codes[id(code)] = code
+        line, column, _ = position(code, lasti)
+        return ir.Location.file(code.co_filename, line, column, self._context)
