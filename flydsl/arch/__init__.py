@@ -1,12 +1,10 @@
 """Facts per chip as frozen records: `arch.get("gfx942").lds.bytes`.
 
-Standard library only; no other package of flydsl is imported here. Which chip has which instruction
+Standard library only; of flydsl only the error catalogue is imported. Which chip has which instruction
 is decided here (`Chip.has`), how the instruction behaves is in `atoms`.
 """
 
 from __future__ import annotations
-
-import difflib
 
 from flydsl.arch import cdna3, cdna4, cdna5, rdna3, rdna4
 from flydsl.arch.facts import (
@@ -18,6 +16,7 @@ from flydsl.arch.facts import (
     RegisterFacts,
     WaitcntFields,
 )
+from flydsl.diag.errors.target import UnknownArch
 
 __all__ = [
     "CHIPS", "FEATURES", "BufferFacts", "Chip", "CodeObjectFacts", "LdsFacts", "RegisterFacts",
@@ -29,20 +28,6 @@ CHIPS: dict[str, Chip] = {
     for family in (cdna3, cdna4, cdna5, rdna3, rdna4)
     for chip in family.CHIPS
 }
-
-
-class UnknownArch(ValueError):
-    """The name of a chip that is not in the table."""
-
-    def __init__(self, arch: str) -> None:
-        self.arch = arch
-        self.known = names()
-        self.close = tuple(difflib.get_close_matches(arch, self.known, n=3, cutoff=0.6))
-        super().__init__(arch)
-
-    def __str__(self) -> str:
-        close = f" Did you mean {' or '.join(self.close)}?" if self.close else ""
-        return f"unknown arch {self.arch!r}.{close} Known: {', '.join(self.known)}"
 
 
 def names() -> tuple[str, ...]:
@@ -57,7 +42,7 @@ def get(arch: str) -> Chip:
     """
     chip = CHIPS.get(arch.split(":")[0].strip().lower())
     if chip is None:
-        raise UnknownArch(arch)
+        raise UnknownArch(arch=arch, known=names())
     return chip
 
 
