@@ -42,6 +42,7 @@ class Types(SimpleNamespace):
         self._ctx = ctx
         self._vectors: dict = {}
         self._llvm_ptrs: dict = {}
+        self.memo: dict = {}  # what other layers cache per context: result types, attribute dicts
 
     def vector(self, n: int, elem: ir.Type) -> ir.Type:
         """Return `vector<n x elem>`."""

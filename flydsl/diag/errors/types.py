@@ -1,3 +1,153 @@
 """Errors of scalar, vector and layout types."""
 
-__all__: list[str] = []
+from flydsl.diag.base import UserError
+
+__all__ = [
+    "BareIntegerToFloat",
+    "DynamicAsInteger",
+    "DynamicToPython",
+    "FloatHasNoInteger",
+    "FloatIsInfinite",
+    "NarrowFloatOperand",
+    "NegativeShift",
+    "NoCommonFloat",
+    "NotConvertible",
+    "OperandKind",
+    "RoundingModeNeedsFloats",
+    "RoundingModeNeedsRunTime",
+    "StaleValue",
+    "StaticDivisionByZero",
+    "StaticOverflow",
+    "UnaryUndefined",
+    "UnknownIrType",
+    "UnsupportedOperand",
+]
+
+
+class UnsupportedOperand(UserError, TypeError):
+    code = "FLY_OPERAND_UNSUPPORTED"
+    what = "unsupported operand type(s) for {op}: '{left}' and '{right}'"
+    why = "{reason}"
+    fix = "{advice}"
+
+
+class UnaryUndefined(UserError, TypeError):
+    code = "FLY_UNARY_UNDEFINED"
+    what = "{op} is undefined for {dtype}"
+    why = "{reason}"
+    fix = "{advice}"
+
+
+class NoCommonFloat(UserError, ValueError):
+    code = "FLY_NO_COMMON_FLOAT"
+    what = "no common float type for {left} and {right}; cast explicitly"
+    why = "neither format holds all values of the other, and 8-bit or narrower results would lose most of them"
+    fix = "write x.to(fx.Float32) on both operands, then convert the result"
+
+
+class NotConvertible(UserError, ValueError):
+    code = "FLY_NOT_CONVERTIBLE"
+    what = "{value} to {dtype} conversion is not supported"
+    why = "{dtype} is made from Python numbers, other scalars and single run-time values"
+    fix = "{advice}"
+
+
+class FloatHasNoInteger(UserError, ValueError):
+    code = "FLY_NAN_TO_INTEGER"
+    what = "float NaN is not representable as integer"
+    why = "the constant is converted while the kernel is traced, and NaN has no integer value"
+    fix = "test for NaN before the conversion"
+
+
+class FloatIsInfinite(UserError, OverflowError):
+    code = "FLY_INFINITY_TO_INTEGER"
+    what = "float infinity is not representable as integer"
+    why = "the constant is converted while the kernel is traced, and an infinity has no integer value"
+    fix = "use the largest value of the integer type"
+
+
+class BareIntegerToFloat(UserError, ValueError):
+    code = "FLY_BARE_INTEGER_TO_FLOAT"
+    what = "bare signless integer cannot be promoted to float; use a typed wrapper"
+    why = "a raw MLIR integer does not say whether it is signed, and the conversion depends on it"
+    fix = "write {dtype}(fx.Int32(value)) or {dtype}(fx.Uint32(value))"
+
+
+class UnknownIrType(UserError, ValueError):
+    code = "FLY_UNKNOWN_IR_TYPE"
+    what = "unsupported mlir type: {type}"
+    why = "no scalar class of fx stands for it"
+    fix = "{advice}"
+
+
+class DynamicAsInteger(UserError, RuntimeError):
+    code = "FLY_DYNAMIC_AS_INTEGER"
+    what = "dynamic '{dtype}' has no Python integer representation"
+    why = "the value is known only when the kernel runs; Python asks for its integer while the kernel is being traced"
+    fix = (
+        "make it a compile-time value (fx.Constexpr[int]), loop with a plain `for i in range(n)` inside the kernel, "
+        "or index a tensor or Vector instead of a Python list"
+    )
+
+
+class DynamicToPython(UserError, ValueError):
+    code = "FLY_DYNAMIC_TO_PYTHON"
+    what = "dynamic IR value cannot be materialized as {wanted}"
+    why = "the value is known only when the kernel runs"
+    fix = "convert to a class of fx, for example x.to(fx.Int32)"
+
+
+class NegativeShift(UserError, ValueError):
+    code = "FLY_NEGATIVE_SHIFT"
+    what = "negative shift count"
+    why = "both operands are compile-time constants and the count is {count}"
+    fix = "shift the other way by {positive}"
+
+
+class StaticDivisionByZero(UserError, ZeroDivisionError):
+    code = "FLY_STATIC_DIVISION_BY_ZERO"
+    what = "{op} by zero"
+    why = "both operands are compile-time constants: {left} {op_sign} {right}"
+    fix = "guard the constant, for example with `if const_expr(d != 0)`"
+
+
+class StaticOverflow(UserError, OverflowError):
+    code = "FLY_STATIC_OVERFLOW"
+    what = "{op} of {left} and {right} does not fit {dtype}"
+    why = "both operands are compile-time constants"
+    fix = "use a wider type"
+
+
+class StaleValue(UserError, RuntimeError):
+    code = "FLY_STALE_VALUE"
+    what = "a run-time '{dtype}' is used outside the function that it belongs to"
+    why = "a value lives in the kernel or host function in which it was traced; it was kept in a variable, list or closure"
+    fix = "pass it as a kernel argument, or compute it again inside this function"
+
+
+class RoundingModeNeedsFloats(UserError, TypeError):
+    code = "FLY_ROUNDING_MODE_TYPES"
+    what = "rounding_mode is only supported for float-to-float casts, got {source} -> {target}"
+    why = "conversions from and to integers have one rounding: toward zero to an integer, to nearest even to a float"
+    fix = "leave rounding_mode out"
+
+
+class RoundingModeNeedsRunTime(UserError, ValueError):
+    code = "FLY_ROUNDING_MODE_STATIC"
+    what = "rounding_mode requires a run-time value, but this {dtype} holds the compile-time constant {value}"
+    why = "compile-time floats keep full precision until they are materialized"
+    fix = "leave rounding_mode out, or round the constant in Python"
+
+
+class OperandKind(UserError, TypeError):
+    code = "FLY_OPERAND_KIND"
+    what = "{problem}"
+    why = "{reason}"
+    fix = "{advice}"
+
+
+class NarrowFloatOperand(UserError, TypeError):
+    code = "FLY_NARROW_FLOAT_OPERAND"
+    what = "{function} does not support narrow storage float {dtype}"
+    why = "8-bit and narrower floats are storage formats; chips convert them but do not compute on them"
+    fix = "write x.to(fx.Float32) first"

@@ -1,0 +1,1 @@
+"""What kernels call: types, operators and functions of the `fx` namespace."""
