@@ -1,0 +1,94 @@
+"""Function attributes of AMDGPU kernels: calling convention, workgroup size, occupancy, unused hidden inputs.
+
+Upstream's conversion sets the calling convention and the workgroup size. Here come those that LLVM's own attributor
+would find at O1 and above, which the slim pipeline does not run.
+"""
+
+from __future__ import annotations
+
+from flydsl.arch import Chip
+from flydsl.ir import ir
+from flydsl.targets.rocm.guards import ModuleFacts
+from flydsl.targets.rocm.options import CodegenOptions
+
+# attribute -> the rocdl ops or intrinsics that need the hidden input
+_HIDDEN_INPUTS: dict[str, tuple[str, ...]] = {
+    "amdgpu-no-dispatch-id": ("llvm.amdgcn.dispatch.id",),
+    "amdgpu-no-dispatch-ptr": ("llvm.amdgcn.dispatch.ptr", "rocdl.dispatch.ptr"),
+    "amdgpu-no-implicitarg-ptr": ("llvm.amdgcn.implicitarg.ptr", "rocdl.implicitarg.ptr"),
+    "amdgpu-no-lds-kernel-id": ("llvm.amdgcn.lds.kernel.id",),
+    "amdgpu-no-workgroup-id-x": ("llvm.amdgcn.workgroup.id.x", "rocdl.workgroup.id.x"),
+    "amdgpu-no-workgroup-id-y": ("llvm.amdgcn.workgroup.id.y", "rocdl.workgroup.id.y"),
+    "amdgpu-no-workgroup-id-z": ("llvm.amdgcn.workgroup.id.z", "rocdl.workgroup.id.z"),
+    "amdgpu-no-workitem-id-x": ("llvm.amdgcn.workitem.id.x", "rocdl.workitem.id.x"),
+    "amdgpu-no-workitem-id-y": ("llvm.amdgcn.workitem.id.y", "rocdl.workitem.id.y"),
+    "amdgpu-no-workitem-id-z": ("llvm.amdgcn.workitem.id.z", "rocdl.workitem.id.z"),
+}
+# these belong to the implicit argument block or to features that no lowered op reaches
+_NEVER_USED = (
+    "amdgpu-no-completion-action", "amdgpu-no-default-queue", "amdgpu-no-flat-scratch-init",
+    "amdgpu-no-heap-ptr", "amdgpu-no-hostcall-ptr", "amdgpu-no-multigrid-sync-arg",
+)
+_CLUSTER_INPUTS = ("amdgpu-no-cluster-id-x", "amdgpu-no-cluster-id-y", "amdgpu-no-cluster-id-z")
+_NEEDS_QUEUE = {"llvm.addrspacecast", "llvm.intr.trap", "llvm.intr.ubsantrap", "llvm.intr.debugtrap"}
+
+
+def set_attributes(module: ir.Module, facts: ModuleFacts, chip: Chip, options: CodegenOptions) -> None:
+    """Attach to each kernel of `module` what the ops in `facts` allow."""
+    values = _common(facts, chip, options)
+    wanted = ir.ArrayAttr.get([_entry(key, value) for key, value in values.items()])
+    for op in module.body.operations:
+        function = op.operation
+        if function.name == "llvm.func" and "rocdl.kernel" in function.attributes:
+            function.attributes["passthrough"] = _merged(function, wanted)
+            if options.waves_per_eu is not None:
+                function.attributes["rocdl.waves_per_eu"] = _waves(options.waves_per_eu)
+    if options.fast_fp_math:
+        _set_fast_math(module.operation)
+
+
+def _common(facts: ModuleFacts, chip: Chip, options: CodegenOptions) -> dict[str, str | None]:
+    """Attributes shared by all kernels; a module with calls or assembly keeps every input."""
+    values: dict[str, str | None] = {}
+    if options.opt_level in (0, 3):  # O3 runs LLVM's attributor; O0 takes what it gets
+        return values
+    if not facts.has_inline_asm and not facts.calls:
+        if chip.has("agpr"):
+            values["amdgpu-agpr-alloc"] = "0"
+        used = facts.rocdl_ops | facts.intrinsics.keys()
+        values |= {name: None for name, ops in _HIDDEN_INPUTS.items() if used.isdisjoint(ops)}
+        values |= dict.fromkeys(_NEVER_USED)
+        if facts.llvm_ops.isdisjoint(_NEEDS_QUEUE):
+            values["amdgpu-no-queue-ptr"] = None
+        if chip.has("clusters") and not any("cluster" in name for name in used):
+            values |= dict.fromkeys(_CLUSTER_INPUTS)
+        values |= {"nofree": None, "norecurse": None, "nounwind": None}
+    return values
+
+
+def _entry(key: str, value: str | None) -> ir.Attribute:
+    name = ir.StringAttr.get(key)
+    return name if value is None else ir.ArrayAttr.get([name, ir.StringAttr.get(value)])
+
+
+def _merged(function: ir.Operation, wanted: ir.ArrayAttr) -> ir.ArrayAttr:
+    if "passthrough" not in function.attributes:
+        return wanted
+    return ir.ArrayAttr.get([*ir.ArrayAttr(function.attributes["passthrough"]), *wanted])
+
+
+def _waves(waves: tuple[int, ...]) -> ir.Attribute:
+    if len(waves) == 1:
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), waves[0])
+    return ir.StringAttr.get(f"{waves[0]},{waves[1]}")
+
+
+def _set_fast_math(root: ir.Operation) -> None:
+    fast = ir.Attribute.parse("#llvm.fastmath<fast>")
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.startswith("llvm.") and "fastmathFlags" in op.attributes:
+            op.attributes["fastmathFlags"] = fast
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)

@@ -1,0 +1,135 @@
+"""LLVM IR text to ISA text and object bytes, with llvmlite. Runs in this process or in a worker (`worker.py`).
+
+Imports nothing of flydsl at run time, so that a worker starts fast; failures are plain `LlvmError`s, which `isolate.py`
+turns into the errors a user sees. One code generation per LLVM module (a second one aborts): the optimised module is
+kept as bitcode and parsed again for each output.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+TRIPLE = "amdgcn-amd-amdhsa"
+# below this many LLVM instructions codegen level 3 costs about a millisecond; far above it, it doubles the time
+LEVEL3_INSTRUCTIONS = 1000
+
+
+class LlvmError(Exception):
+    """LLVM refused the text; `symbols` names unknown intrinsics."""
+
+    def __init__(self, text: str, symbols: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.symbols = symbols
+
+
+@dataclass(frozen=True)
+class Request:
+    """One code generation: from IR `text`, or from the optimised `bitcode` of an earlier one.
+
+    `outputs` holds any of `llvm_ir` (optimised), `isa`, `obj`; `level` is LLVM's codegen level.
+    """
+
+    cpu: str
+    opt_level: int
+    level: int
+    outputs: tuple[str, ...]
+    text: str = ""
+    bitcode: bytes = b""
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@functools.lru_cache(maxsize=32)
+def target_machine(cpu: str, level: int) -> llvm.TargetMachine:
+    """Return the code generator of one chip at one level (kept: making one takes half a millisecond)."""
+    _initialise()
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, opt=level)
+    machine.set_asm_verbosity(True)
+    return machine
+
+
+def generate(request: Request) -> dict[str, str | bytes]:
+    """Return the outputs that `request` names, and `bitcode`, the optimised module they were made from.
+
+    Raises   LlvmError: the text does not parse, does not verify, or declares intrinsics that LLVM does not have
+    """
+    context = llvm.create_context()
+    machine = target_machine(request.cpu, request.level)
+    if request.bitcode:
+        module = llvm.parse_bitcode(request.bitcode, context=context)
+        bitcode = request.bitcode
+    else:
+        module = parse(request.text, context)
+        module.triple = TRIPLE
+        module.data_layout = str(machine.target_data)
+        optimise(module, machine, request.opt_level)
+        bitcode = module.as_bitcode()
+    results: dict[str, str | bytes] = {"bitcode": bitcode}
+    for output in request.outputs:
+        if module is None:
+            module = llvm.parse_bitcode(bitcode, context=context)
+        results[output] = _emit(output, module, machine)
+        if output != "llvm_ir":  # code generation changes the module and cannot be repeated on it
+            module = None
+    return results
+
+
+def _emit(output: str, module: llvm.ModuleRef, machine: llvm.TargetMachine) -> str | bytes:
+    match output:
+        case "llvm_ir":
+            return str(module)
+        case "isa":
+            return machine.emit_assembly(module)
+        case "obj":
+            return machine.emit_object(module)
+    raise ValueError(f"unknown output {output!r}")
+
+
+def parse(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
+    """Return the verified module of LLVM IR text; unknown intrinsics are refused (they have no attributes)."""
+    try:
+        module = llvm.parse_assembly(text, context=context)
+        module.verify()
+    except RuntimeError as error:
+        raise LlvmError(str(error).strip()) from error
+    unknown = tuple(
+        f.name
+        for f in module.functions
+        if f.is_declaration and f.name.startswith("llvm.") and not any(True for _ in f.attributes)
+    )
+    if unknown:
+        raise LlvmError(f"unknown intrinsics: {', '.join(unknown)}", unknown)
+    return module
+
+
+def codegen_level(opt_level: int, text: str) -> int:
+    """Return LLVM's codegen level for `opt_level` (see `CodegenOptions`) and IR `text` of that size."""
+    if opt_level != 2:
+        return opt_level
+    return 3 if text.count("\n  ") <= LEVEL3_INSTRUCTIONS else 1
+
+
+def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int) -> None:
+    """Run the middle end in place: nothing at 0, slim at 1 and 2, O3 at 3."""
+    if opt_level == 0:
+        return
+    tuning = llvm.create_pipeline_tuning_options(opt_level)
+    builder = llvm.create_pass_builder(machine, tuning)
+    if opt_level == 3:
+        passes = builder.getModulePassManager()
+    else:
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_loop_rotate_pass()  # removes the copies of loop carries
+        passes.add_instruction_combine_pass()
+        passes.add_new_gvn_pass()
+        passes.add_simplify_cfg_pass()
+    passes.run(module, builder)

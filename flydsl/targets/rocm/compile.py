@@ -1,0 +1,146 @@
+"""Compile a lowered module: LLVM dialect, LLVM IR, ISA, object, code object, each made when it is first asked for.
+
+    artifact = compile_lowered(module, arch="gfx942", emit=("hsaco",))
+    artifact.hsaco, artifact.kernels["vec_add_0"].args
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from flydsl import arch as chips
+from flydsl.arch import Chip
+from flydsl.diag.errors.target import UndefinedSymbol
+from flydsl.ir import ir, make_context
+from flydsl.targets.base import KernelInfo
+from flydsl.targets.rocm import code_object, tools
+from flydsl.targets.rocm.isolate import CodegenInput, run_codegen
+from flydsl.targets.rocm.options import CodegenOptions
+from flydsl.targets.rocm.to_llvm import DeviceModule, KernelFacts, lower_to_llvm, to_llvm_ir
+
+Dump = Callable[[str, str], None]
+OUTPUTS = ("llvm_dialect", "llvm_ir", "isa", "obj", "hsaco")
+
+
+@dataclass
+class RocmArtifact:
+    """The outputs of one compile. `llvm_dialect` is there only when `emit` named it or a dump was written."""
+
+    arch: str
+    source: CodegenInput
+    facts: dict[str, KernelFacts]
+    llvm_dialect: str | None = None
+    _made: dict[str, str | bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def llvm_ir(self) -> str:
+        """LLVM IR text before optimisation, as LLVM 22.1 reads it."""
+        return self.source.text
+
+    @functools.cached_property
+    def llvm_ir_optimised(self) -> str:
+        """LLVM IR text after the middle end."""
+        return self._get("llvm_ir")
+
+    @functools.cached_property
+    def isa(self) -> str:
+        """The assembly text, with LLVM's remarks on registers and occupancy."""
+        return self._get("isa")
+
+    @functools.cached_property
+    def obj(self) -> bytes:
+        """The relocatable object file."""
+        if self.source.has_inline_asm:  # llvmlite has no assembly parser, which emitting an object would need
+            return tools.assemble(self.isa, self.arch, kernel=next(iter(self.facts)))
+        return self._get("obj")
+
+    @functools.cached_property
+    def hsaco(self) -> bytes:
+        """The code object that a HIP runtime loads."""
+        image = tools.link(self.obj, self.arch)
+        missing = code_object.undefined_symbols(image)
+        if missing:
+            raise UndefinedSymbol(arch=self.arch, symbols=missing, symbols_text=", ".join(missing))
+        return image
+
+    @functools.cached_property
+    def kernels(self) -> dict[str, KernelInfo]:
+        """Facts per kernel, read from the machine code's metadata."""
+        infos = code_object.kernel_infos(self.obj)
+        return {name: _named(info, self.facts.get(name)) for name, info in infos.items()}
+
+    def make(self, outputs: tuple[str, ...]) -> None:
+        """Make LLVM's part of `outputs` in one go."""
+        wanted = {o for o in outputs if o in ("isa", "obj")}
+        if "hsaco" in outputs:
+            wanted.add("obj")
+        if self.source.has_inline_asm and "obj" in wanted:
+            wanted = {"isa"}
+        wanted -= self._made.keys()
+        if wanted:
+            results = run_codegen(self.source, tuple(sorted(wanted, reverse=True)), self._made.get("bitcode", b""))
+            self._made.update(results)
+
+    def _get(self, output: str) -> str | bytes:
+        if output not in self._made:
+            self._made.update(run_codegen(self.source, (output,), self._made.get("bitcode", b"")))
+        return self._made.pop(output)
+
+
+def compile_lowered(
+    module: ir.Module | str,
+    arch: str,
+    options: CodegenOptions = CodegenOptions(),
+    emit: tuple[str, ...] = ("hsaco",),
+    dump: Dump | None = None,
+) -> RocmArtifact:
+    """Return the artifact of a lowered module (or its text) for chip `arch`; what `emit` names is made at once.
+
+    `dump(stage, text)` receives `llvm_dialect`, `llvm_ir` and `final_isa`.
+    Raises   UnknownArch, the errors of `guards`, LdsLimit, CodegenFailed, MissingLinker
+    """
+    unknown = set(emit) - set(OUTPUTS)
+    if unknown:
+        raise ValueError(f"emit: unknown output {sorted(unknown)}; known: {', '.join(OUTPUTS)}")
+    chip = chips.get(arch)
+    if isinstance(module, str):
+        module = _parse(module)
+    device = lower_to_llvm(module, chip, options)
+    artifact = _artifact(device, chip, options)
+    if dump is not None or "llvm_dialect" in emit:
+        artifact.llvm_dialect = device.module.operation.get_asm(enable_debug_info=options.debug_info)
+    if dump is not None:
+        dump("llvm_dialect", artifact.llvm_dialect)
+        dump("llvm_ir", artifact.llvm_ir)
+        emit = (*emit, "isa")
+    artifact.make(tuple(emit))
+    if dump is not None:
+        dump("final_isa", artifact.isa)
+    for output in ("isa", "obj", "hsaco"):
+        if output in emit:
+            getattr(artifact, output)
+    return artifact
+
+
+def _artifact(device: DeviceModule, chip: Chip, options: CodegenOptions) -> RocmArtifact:
+    source = CodegenInput.of(to_llvm_ir(device), chip, options, device.facts, next(iter(device.kernels)))
+    return RocmArtifact(arch=chip.name, source=source, facts=device.kernels)
+
+
+def _parse(text: str) -> ir.Module:
+    with make_context(), ir.Location.unknown():
+        return ir.Module.parse(text)
+
+
+def _named(info: KernelInfo, facts: KernelFacts | None) -> KernelInfo:
+    """Add what only the lowered IR knows: the user's parameter names, dynamic LDS, printf formats."""
+    if facts is None:
+        return info
+    names = iter(facts.params)
+    args = tuple(a if a.is_hidden else replace(a, name=next(names, a.name)) for a in info.args)
+    return replace(
+        info, args=args, has_dynamic_lds=facts.has_dynamic_lds,
+        has_printf=bool(facts.printf_formats), printf_formats=facts.printf_formats,
+    )

@@ -1,0 +1,181 @@
+"""Lowered IR to the LLVM dialect: upstream's conversions plus what they lack, then LLVM IR text.
+
+Before  one gpu.module of lowered IR (scf, arith, math, vector, gpu, llvm, rocdl)
+After   a builtin.module of `llvm`/`rocdl` ops only, kernels with their AMDGPU attributes
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from flydsl.arch import Chip
+from flydsl.diag import Span
+from flydsl.diag.errors.target import NoGpuModule, RocmOpLeft
+from flydsl.ir import PassManager, ir, translate_module_to_llvmir
+from flydsl.targets.rocm import attributes, guards
+from flydsl.targets.rocm.llvm_text import to_llvm22
+from flydsl.targets.rocm.options import CodegenOptions
+
+# convert-gpu-to-rocdl holds upstream's arith, vector, math, cf and func patterns as well
+PIPELINE = (
+    "convert-scf-to-cf",
+    "convert-gpu-to-rocdl{{chipset={arch} runtime=HIP}}",
+    "reconcile-unrealized-casts",
+)
+
+
+@dataclass
+class KernelFacts:
+    """What the lowered kernel says about itself."""
+
+    name: str
+    params: tuple[str, ...] = ()
+    workgroup: tuple[int, int, int] | None = None
+    lds_arrays: dict[str, int] = field(default_factory=dict)
+    has_dynamic_lds: bool = False
+    printf_formats: tuple[str, ...] = ()
+    at: Span | None = None
+
+
+@dataclass
+class DeviceModule:
+    """A module in the LLVM dialect, ready to be translated."""
+
+    module: ir.Module
+    kernels: dict[str, KernelFacts]
+    facts: guards.ModuleFacts
+
+
+def find_gpu_module(module: ir.Module) -> ir.Operation:
+    """Return the one gpu.module of `module`.
+
+    Raises   NoGpuModule: there is none, or more than one
+    """
+    found = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    if len(found) != 1:
+        raise NoGpuModule(problem="no kernel was launched" if not found else f"{len(found)} gpu.modules")
+    return found[0]
+
+
+def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> DeviceModule:
+    """Return the device code of `lowered` in the LLVM dialect; `lowered` itself stays as it is."""
+    source = find_gpu_module(lowered)
+    with lowered.context, source.location:
+        host = ir.Module.create()
+        device = source.clone(ir.InsertionPoint(host.body)).operation
+        kernels = {k.name: k for k in map(_kernel_facts, _kernel_functions(device))}
+        if not kernels:
+            raise NoGpuModule(problem="the gpu.module has no kernel function")
+        guards.check_types(device)
+        _check_limits(device, kernels, chip)
+        _run_pipeline(host, chip)
+        module = _unwrap(device)
+        facts = guards.check_llvm(module.operation, _defined(module))
+        attributes.set_attributes(module, facts, chip, options)
+    return DeviceModule(module, kernels, facts)
+
+
+def to_llvm_ir(device: DeviceModule) -> str:
+    """Return LLVM IR text that LLVM 22.1 parses."""
+    return to_llvm22(translate_module_to_llvmir(device.module.operation))
+
+
+def _kernel_functions(device: ir.Operation) -> list[ir.Operation]:
+    body = device.regions[0].blocks[0]
+    return [
+        op.operation
+        for op in body.operations
+        if op.operation.name == "gpu.func" and "kernel" in op.operation.attributes
+    ]
+
+
+def _kernel_facts(function: ir.Operation) -> KernelFacts:
+    held = function.attributes
+    params = held["fly.params"] if "fly.params" in held else ()
+    block = held["known_block_size"] if "known_block_size" in held else None
+    return KernelFacts(
+        name=ir.StringAttr(held["sym_name"]).value,
+        params=tuple(ir.StringAttr(p).value for p in params),
+        workgroup=tuple(block) if block is not None else None,
+        at=guards.place(function),
+    )
+
+
+def _check_limits(device: ir.Operation, kernels: dict[str, KernelFacts], chip: Chip) -> None:
+    """Refuse what LLVM would abort on: too much LDS, too large workgroups."""
+    arrays = _lds_arrays(device)
+    for function in _kernel_functions(device):
+        kernel = kernels[ir.StringAttr(function.attributes["sym_name"]).value]
+        guards.check_workgroup(kernel.name, kernel.workgroup, chip, kernel.at)
+        used = _used_symbols(function) & arrays.keys() if arrays else set()
+        kernel.has_dynamic_lds = any(arrays[name] == 0 for name in used)
+        kernel.lds_arrays = {name: arrays[name] for name in used}
+        guards.check_lds(kernel.name, kernel.lds_arrays, chip, kernel.at)
+
+
+def _lds_arrays(device: ir.Operation) -> dict[str, int]:
+    """Return the bytes of each global in LDS."""
+    sizes = {}
+    for op in device.regions[0].blocks[0].operations:
+        held = op.operation.attributes
+        if op.operation.name == "llvm.mlir.global" and "addr_space" in held:
+            if ir.IntegerAttr(held["addr_space"]).value == 3:
+                sizes[ir.StringAttr(held["sym_name"]).value] = _type_bytes(str(ir.TypeAttr(held["global_type"]).value))
+    return sizes
+
+
+def _type_bytes(text: str) -> int:
+    """Return the bytes of an LLVM array, vector or scalar type, by its printed form."""
+    count = 1
+    while (found := re.match(r"(?:!llvm\.)?(?:array|vector|vec)<(\d+) ?x ?(.*)>$", text)) is not None:
+        count *= int(found[1])
+        text = found[2]
+    bits = 64 if text.startswith("!llvm.ptr") else int(re.search(r"\d+", text)[0])
+    return count * -(-bits // 8)
+
+
+def _used_symbols(function: ir.Operation) -> set[str]:
+    used = set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "llvm.mlir.addressof":
+            used.add(ir.FlatSymbolRefAttr(op.attributes["global_name"]).value)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return used
+
+
+def _run_pipeline(host: ir.Module, chip: Chip) -> None:
+    text = f"builtin.module(gpu.module({','.join(PIPELINE).format(arch=chip.name)}))"
+    try:
+        PassManager.parse(text).run(host.operation)
+    except ir.MLIRError as error:
+        raise _conversion_error(error) from error
+
+
+def _conversion_error(error: ir.MLIRError) -> RocmOpLeft:
+    """MLIR's diagnostic names the op it could not legalise, and where."""
+    diagnostics = error.error_diagnostics
+    first = diagnostics[0] if diagnostics else None
+    text = first.message if first is not None else str(error)
+    found = re.search(r"'([\w.]+)'", text)
+    at = guards.span_of_location(first.location) if first is not None else None
+    return RocmOpLeft(op=found[1] if found else "?", detail=f" ({text})", at=at)
+
+
+def _unwrap(device: ir.Operation) -> ir.Module:
+    """Move the functions and globals of a gpu.module into a module of their own."""
+    module = ir.Module.create()
+    for op in list(device.regions[0].blocks[0].operations):
+        module.body.append(op)
+    return module
+
+
+def _defined(module: ir.Module) -> set[str]:
+    return {
+        ir.StringAttr(op.operation.attributes["sym_name"]).value
+        for op in module.body.operations
+        if op.operation.name == "llvm.func" and len(op.operation.regions[0].blocks)
+    }

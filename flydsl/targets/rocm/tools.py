@@ -1,0 +1,123 @@
+"""Finding and running the linker and the assembler for AMD code objects.
+
+Search order: `FLYDSL_LLD` (linker only), `$ROCM_PATH/llvm/bin`, `PATH`, the ziglang wheel, whose one binary holds both.
+The binary is run directly: `python -m ziglang` would start another interpreter.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from flydsl.diag.errors.target import LinkFailed, MissingAssembler, MissingLinker
+
+_LLD_NAMES = ("ld.lld", "ld.lld-22", "ld.lld-21", "ld.lld-20", "ld.lld-19", "lld")
+_CLANG_NAMES = ("clang-22", "clang-21", "clang-20", "clang-19", "clang")
+_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A command and where it was found."""
+
+    command: tuple[str, ...]
+    origin: str
+
+
+def _zig() -> str | None:
+    """Return the path of the zig binary without importing the ziglang package."""
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent
+    for name in ("zig", "zig.exe"):
+        if (folder / name).exists():
+            return str(folder / name)
+    return None
+
+
+def find_linker() -> Tool:
+    """Return the linker.
+
+    Raises   MissingLinker: lists every place that was searched
+    """
+    return _find_linker(os.environ.get("FLYDSL_LLD", ""), os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def _find_linker(override: str, rocm: str, path: str) -> Tool:
+    if override:
+        if not os.access(override, os.X_OK):
+            raise MissingLinker(searched_text=f"FLYDSL_LLD={override}, which is not an executable file")
+        return Tool((override,), "FLYDSL_LLD")
+    if rocm and os.access(found := os.path.join(rocm, "llvm", "bin", "ld.lld"), os.X_OK):
+        return Tool((found,), "ROCM_PATH")
+    for name in _LLD_NAMES[:-1]:
+        if found := shutil.which(name, path=path):
+            return Tool((found,), "PATH")
+    if zig := _zig():
+        return Tool((zig, "ld.lld"), "ziglang")
+    raise MissingLinker(
+        searched_text=f"FLYDSL_LLD (unset), ROCM_PATH ({rocm or 'unset'}), {', '.join(_LLD_NAMES[:-1])} on PATH, "
+        "the ziglang package"
+    )
+
+
+def find_assembler(kernel: str = "") -> Tool:
+    """Return a clang that assembles AMDGPU code.
+
+    Raises   MissingAssembler: lists every place that was searched
+    """
+    rocm, path = os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")
+    tool = _find_assembler(rocm, path)
+    if tool is None:
+        searched = f"ROCM_PATH ({rocm or 'unset'}), the ziglang package, {', '.join(_CLANG_NAMES[:-1])} on PATH"
+        raise MissingAssembler(kernel=kernel, searched_text=searched)
+    return tool
+
+
+@functools.lru_cache(maxsize=8)
+def _find_assembler(rocm: str, path: str) -> Tool | None:
+    """A plain `clang` is taken last: the host's is often too old for these chips."""
+    if rocm and os.access(found := os.path.join(rocm, "llvm", "bin", "clang"), os.X_OK):
+        return Tool((found,), "ROCM_PATH")
+    if zig := _zig():
+        return Tool((zig, "clang"), "ziglang")
+    for name in _CLANG_NAMES:
+        if found := shutil.which(name, path=path):
+            return Tool((found,), "PATH")
+    return None
+
+
+def link(obj: bytes, arch: str) -> bytes:
+    """Return the code object (a shared library for the GPU) of one object file."""
+    tool = find_linker()
+    arguments = ("-shared", "--no-undefined", "--build-id=none", "in.o", "-o", "out")
+    return _run((*tool.command, *arguments), {"in.o": obj}, arch)
+
+
+def assemble(isa: str, arch: str, kernel: str = "") -> bytes:
+    """Return the object file of ISA text."""
+    tool = find_assembler(kernel)
+    arguments = ("--target=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-c", "in.s", "-o", "out")
+    return _run((*tool.command, *arguments), {"in.s": isa.encode()}, arch)
+
+
+def _run(command: tuple[str, ...], inputs: dict[str, bytes], arch: str) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="flydsl-") as folder:
+        for name, content in inputs.items():
+            Path(folder, name).write_bytes(content)
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S)
+        output = Path(folder, "out")
+        if result.returncode or not output.exists():
+            raise LinkFailed(
+                tool=os.path.basename(command[0]), status=result.returncode, arch=arch,
+                problem=result.stderr.strip() or "no output", command=" ".join(command),
+            )
+        return output.read_bytes()
