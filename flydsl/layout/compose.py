@@ -1,0 +1,209 @@
+"""coalesce and composition: simplify a layout, and put one layout after another.
+
+Law   coalesce(l)(i) == l(i); composition(a, b)(c) == a(b(c)) for every coordinate of b
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import leaf
+from .errors import BasisMismatch, NotDivisible, OperandType, RankMismatch
+from .int_tuple import IntTuple, at_path, to_str
+from .layout import ComposedLayout, Layout, Tile, expect_layout, from_modes, layout_modes, on_outer
+from .leaf import Basis
+from .memo import operation
+
+
+def merge_leaves(shapes: tuple, strides: tuple, keep_last: bool = False) -> tuple[list, list]:
+    """Drop extents 1 and merge neighbours with shape_i * stride_i == stride_{i+1} (static
+    numbers only).
+
+    With `keep_last` the last leaf stays even with extent 1: composition extends it without end.
+    """
+    out_s: list = []
+    out_d: list = []
+    for i in range(len(shapes) - 1, -1, -1):
+        s, d = shapes[i], strides[i]
+        if type(s) is int and s == 1 and not (keep_last and not out_s):
+            continue
+        if out_s and type(s) is int and type(out_s[-1]) is int and _follows(s, d, out_d[-1]):
+            out_s[-1] *= s
+            out_d[-1] = d
+            continue
+        out_s.append(s)
+        out_d.append(d)
+    out_s.reverse()
+    out_d.reverse()
+    return out_s, out_d
+
+
+def _follows(s: int, d: Any, following: Any) -> bool:
+    """Return whether a leaf s:d runs on into one of stride `following`."""
+    if type(d) is int:
+        return type(following) is int and s * d == following
+    return (
+        type(d) is Basis
+        and type(following) is Basis
+        and d.modes == following.modes
+        and type(d.value) is int
+        and type(following.value) is int
+        and s * d.value == following.value
+    )
+
+
+def layout_of(shapes: list, strides: list) -> Layout:
+    """Return the flat layout of these leaves: none is 1:0, a single one is a leaf."""
+    if len(shapes) == 1:
+        return Layout(shapes[0], strides[0])
+    return Layout(tuple(shapes), tuple(strides)) if shapes else Layout(1, 0)
+
+
+@operation
+def _coalesce(layout: Any, pattern: IntTuple) -> Any:
+    if type(layout) is ComposedLayout:
+        return on_outer(_coalesce, layout, pattern)
+    expect_layout(layout)
+    if type(pattern) is not tuple:
+        shapes, strides = layout.flat()
+        if len(shapes) == 1 and not leaf.is_value(shapes[0], 1):
+            return layout
+        return layout_of(*merge_leaves(shapes, strides))
+    if type(layout.shape) is not tuple:
+        raise RankMismatch(f"pattern {to_str(pattern)} meets the leaf {layout}")
+    modes = layout_modes(layout)
+    done = [_coalesce(m, p) for m, p in zip(modes, pattern)]
+    return from_modes(done + modes[len(pattern) :])
+
+
+def coalesce(layout: Any, pattern: IntTuple = None) -> Any:
+    """Return the layout with as few leaves as possible and the same function of the linear
+    coordinate.
+
+    A layout of a single leaf is returned as it is, even as a rank-1 tuple. With a pattern: the
+    modes below
+    each pattern leaf are coalesced; modes beyond the pattern stay.
+    """
+    return _coalesce(layout, pattern)
+
+
+@operation
+def composition(a: Any, b: Any) -> Any:
+    """Return the layout c -> a(b(c)), nested like b; b may be a tile, which acts mode by mode.
+
+    Missing and None modes of a tile keep the mode of a. A composed a changes in its outer part.
+    The last mode of a is taken as open-ended, so b may reach beyond a.
+    Raises NotDivisible: an extent or stride of b cuts through a mode of a
+    """
+    if type(a) is ComposedLayout:
+        return on_outer(composition, a, b)
+    expect_layout(a)
+    if type(b) is Tile:
+        return _by_tile(a, b)
+    if type(b) is ComposedLayout:
+        raise OperandType(
+            "the inner operand must be a plain layout or a tile, not a composed layout"
+        )
+    expect_layout(b)
+    b.flat()
+    return _compose(a, merge_leaves(*a.flat(), keep_last=True), b.shape, b.stride)
+
+
+def _by_tile(a: Layout, tile: Tile) -> Layout:
+    modes = layout_modes(a)
+    done = [_compose_mode(m, t) for m, t in zip(modes, tile.modes)] + modes[len(tile.modes) :]
+    return done[0] if len(done) == 1 else from_modes(done)
+
+
+def _compose_mode(mode: Layout, entry: Any) -> Layout:
+    if entry is None:
+        return mode
+    return composition(mode, entry if isinstance(entry, (Layout, Tile)) else Layout(entry, 1))
+
+
+def _compose(a: Layout, merged: tuple[list, list], shape: IntTuple, stride: IntTuple) -> Layout:
+    """Compose `a`, whose merged leaves are given, with shape:stride, mode by mode."""
+    if type(shape) is tuple:
+        if len(shape) == 1:
+            return _compose(a, merged, shape[0], stride[0])
+        return from_modes([_compose(a, merged, s, d) for s, d in zip(shape, stride)])
+    if type(shape) is int and shape == 1:
+        return Layout(1, 0)
+    if type(stride) is int and stride == 0:
+        return Layout(shape, 0)
+    if type(stride) is Basis:
+        return _compose_basis(a, shape, stride)
+    return layout_of(*_walk(merged[0], merged[1], shape, stride))
+
+
+def _compose_basis(a: Layout, shape: Any, stride: Basis) -> Layout:
+    """Compose along one coordinate of `a`: the basis leaf picks the mode."""
+    if type(a.shape) is not tuple:
+        raise BasisMismatch(f"{stride} picks no mode of the leaf {a}")
+    picked = Layout(at_path(a.shape, stride.modes), at_path(a.stride, stride.modes))
+    return _compose(picked, merge_leaves(*picked.flat(), keep_last=True), shape, stride.value)
+
+
+def _walk(shapes: list, strides: list, rest: Any, step: Any) -> tuple[list, list]:
+    """Return the leaves of a after rest:step. Each leaf of a but the last gives what fits into it.
+
+    `rest` is the extent still to cover, `step` the stride in units of the current leaf.
+    """
+    out_s: list = []
+    out_d: list = []
+    for s, d in zip(shapes[:-1], strides[:-1]):
+        if type(s) is int and type(step) is int:
+            if step % s == 0:
+                step //= s
+                continue
+            if step > s:
+                raise NotDivisible(f"stride {step} is neither below nor a multiple of extent {s}")
+            fits, next_step = -(-s // step), 1
+        else:
+            fits, next_step = leaf.ceil_div(s, step), leaf.ceil_div(step, s)
+        if type(fits) is int and fits == 1:
+            step = next_step
+            continue
+        if type(rest) is int and rest == 1:
+            break
+        rest = _emit(out_s, out_d, fits, rest, step, s, d)
+        step = next_step
+    if not out_s or not (type(rest) is int and rest == 1):
+        out_s.append(rest)
+        out_d.append(leaf.mul(step, strides[-1]))
+    return out_s, out_d
+
+
+def _emit(out_s: list, out_d: list, fits: Any, rest: Any, step: Any, s: Any, d: Any) -> Any:
+    """Append the part of rest:step that lies in leaf s:d and return the extent left over."""
+    part = leaf.minimum(fits, rest)
+    out_s.append(part)
+    out_d.append(leaf.mul(step, d))
+    if type(rest) is not int or type(part) is not int:
+        return leaf.div(rest, part)
+    if rest % part:
+        raise NotDivisible(
+            f"extent {rest} is not a multiple of the {part} steps which fit into extent {s}"
+        )
+    if rest > part and type(s) is int and type(step) is int and s % step:
+        raise NotDivisible(
+            f"extent {s} is not a multiple of stride {step}, which runs on beyond it"
+        )
+    return rest // part
+
+
+def canonical(layout: Layout) -> Layout:
+    """Return the layout with rank-1 tuples unwrapped and extents 1 at stride 0."""
+    shape, stride = layout.shape, layout.stride
+    if type(shape) is tuple:
+        if len(shape) == 1:
+            return canonical(Layout(shape[0], stride[0]))
+        return from_modes([canonical(m) for m in layout_modes(layout)])
+    return Layout(1, 0) if type(shape) is int and shape == 1 else layout
+
+
+def scaled(layout: Layout, factor: Any) -> Layout:
+    """Return the layout with every stride multiplied."""
+    from .int_tuple import map_leaves
+
+    return Layout(layout.shape, map_leaves(lambda d: leaf.mul(d, factor), layout.stride))

@@ -1,0 +1,155 @@
+"""The products: repeat a layout (the block) as another layout (the tiler) says.
+
+Law   the block is kept in mode 0; every copy is a shifted block; copies do not overlap when the
+tiler is injective
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import leaf
+from .compose import canonical, composition, scaled
+from .divide import regroup
+from .errors import OperandType, RankMismatch
+from .int_tuple import (
+    IntTuple,
+    ceil_div,
+    int_tuple_product_each,
+    make_int_tuple,
+    tuple_rank,
+)
+from .inverse import gaps
+from .layout import (
+    ComposedLayout,
+    Layout,
+    compact_column_major,
+    expect_layout,
+    from_modes,
+    layout_modes,
+    make_ordered_layout,
+    on_outer,
+)
+from .measure import cosize, size
+from .memo import operation
+from .modes import append
+
+
+def _expect_tiler(tiler: Any) -> None:
+    if type(tiler) is not Layout:
+        raise OperandType(f"the tiler must be a plain layout, not {type(tiler).__name__}")
+
+
+@operation
+def logical_product(block: Any, tiler: Layout) -> Any:
+    """Return (block, copies): copies = composition(gaps of block, tiler).
+
+    The gaps are complement(block, size(block) * cosize(tiler)), where the ragged end of a gap
+    stays unused.
+    """
+    if type(block) is ComposedLayout:
+        return on_outer(logical_product, block, tiler)
+    expect_layout(block)
+    _expect_tiler(tiler)
+    return from_modes([canonical(block), composition(_room(block, tiler), tiler)])
+
+
+def _room(block: Layout, tiler: Layout) -> Layout:
+    """Return the layout of places for copies; a tiler which never leaves index 0 needs none."""
+    if all(leaf.is_value(s, 1) or leaf.is_value(d, 0) for s, d in zip(*tiler.flat())):
+        return Layout(1, 0)
+    return gaps(block, leaf.mul(size(block), cosize(tiler)), exact=False)
+
+
+@operation
+def zipped_product(block: Any, tiler: Layout) -> Any:
+    """Return ((block), (copies)): as `logical_product`."""
+    return logical_product(block, tiler)
+
+
+@operation
+def tiled_product(block: Any, tiler: Layout) -> Any:
+    """Return ((block), copies0, copies1, ...)."""
+    return on_outer(lambda l: regroup(logical_product(l, tiler), flat=False), block)
+
+
+@operation
+def flat_product(block: Any, tiler: Layout) -> Any:
+    """Return (block0, ..., copies0, ...)."""
+    return on_outer(lambda l: regroup(logical_product(l, tiler), flat=True), block)
+
+
+def _interleaved(block: Any, tiler: Layout, block_first: bool) -> Any:
+    if type(block) is ComposedLayout:
+        return on_outer(_interleaved, block, tiler, block_first)
+    expect_layout(block)
+    _expect_tiler(tiler)
+    rank = max(tuple_rank(block.shape), tuple_rank(tiler.shape))
+    if rank > 1:
+        one = Layout(1, 0)
+        block, tiler = append(block, one, rank), append(tiler, one, rank)
+    both = logical_product(block, tiler)
+    first, second = layout_modes(both)
+    if rank == 1 and (first.rank == 1 or first.rank != second.rank):
+        return both if block_first else from_modes([second, first])
+    pairs = zip(*(layout_modes(m) for m in layout_modes(both)))
+    return from_modes([from_modes(p if block_first else p[::-1]) for p in pairs])
+
+
+@operation
+def blocked_product(block: Any, tiler: Layout) -> Any:
+    """Return ((block0, copies0), (block1, copies1), ...); the lower rank is filled up with 1:0."""
+    return _interleaved(block, tiler, True)
+
+
+@operation
+def raked_product(block: Any, tiler: Layout) -> Any:
+    """Return ((copies0, block0), (copies1, block1), ...): neighbours are copies, not block
+    elements.
+    """
+    return _interleaved(block, tiler, False)
+
+
+@operation
+def _tile_to_shape(block: Any, target: IntTuple, order: IntTuple) -> Any:
+    if type(block) is ComposedLayout:
+        return on_outer(_tile_to_shape, block, target, order)
+    expect_layout(block)
+    extents = int_tuple_product_each(target)
+    if type(extents) is tuple and len(extents) > tuple_rank(block.shape):
+        block = append(block, Layout(1, 0), len(extents))
+    sizes = int_tuple_product_each(block.shape)
+    if type(extents) is tuple and type(sizes) is not tuple:
+        sizes = (sizes,)
+    return blocked_product(block, make_ordered_layout(ceil_div(extents, sizes), order))
+
+
+def tile_to_shape(block: Any, target_shape: Any, order: Any) -> Any:
+    """Return the blocked product of `block` with as many copies as cover the target shape, in
+    `order`.
+    """
+    return _tile_to_shape(block, make_int_tuple(target_shape), make_int_tuple(order))
+
+
+@operation
+def make_fragment_layout_like(layout: Any) -> Layout:
+    """Return the register layout of a layout: mode 0 compact, the other modes after it by
+    ascending stride.
+
+    A second mode which is alone is spliced in; equal strides share their place (see
+    `make_ordered_layout`).
+    """
+    expect_layout(layout)
+    while type(layout) is ComposedLayout:
+        layout = layout.outer
+    shapes, _ = layout.flat()
+    if any(leaf.is_value(s, 0) for s in shapes):
+        raise RankMismatch("an empty layout has no fragment")
+    if tuple_rank(layout.shape) == 1:
+        return Layout(layout.shape, compact_column_major(layout.shape))
+    first = canonical(Layout(layout.shape[0], compact_column_major(layout.shape[0])))
+    shape, stride = layout.shape[1:], layout.stride[1:]
+    if len(shape) == 1:
+        shape, stride = shape[0], stride[0]
+    rest = make_ordered_layout(shape, stride) if type(shape) is tuple else Layout(shape, 1)
+    return from_modes([first] + layout_modes(canonical(scaled(rest, size(first)))))
