@@ -14,8 +14,14 @@ from flydsl.ir.bindings import ir
 from flydsl.ir.context import count_module, get_context, get_types
 from flydsl.ir.location import LocationCache
 
-_local = threading.local()
-_create = ir.Operation.create
+
+
+class _Active(threading.local):
+    trace: "Trace | None" = None
+
+
+active = _local = _Active()  # `active.trace`: for hot paths; else use `current()`
+create_op = _create = ir.Operation.create
 
 
 class Scope:
