@@ -3,6 +3,8 @@
 `flydsl.diag.X` finds the error class X of `flydsl.diag.errors` on first use, so that importing the package does not load the catalogue.
 """
 
+import importlib
+
 from flydsl.diag.base import FlyError, InternalError, MissingTool, Unsupported, UserError, catalogue
 from flydsl.diag.render import render, snippet
 from flydsl.diag.source import Span, is_internal, mark_internal, position, span_of, user_chain, user_frame, user_span
@@ -28,8 +30,7 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    from flydsl.diag import errors
-
+    errors = importlib.import_module("flydsl.diag.errors")
     try:
         return getattr(errors, name)
     except AttributeError:

@@ -1,17 +1,32 @@
-"""One printer and one parser between the reference's spelling of Fly types and the bindings'.
+"""One printer and one parser between the reference's spelling of Fly IR and the bindings'.
 
-Python-defined types print with a quoted parameter: `!fly.layout<"(4,8):(8,1)">`. Users, dumps, goldens and `flydsl._mlir` read and
-write `!fly.layout<(4,8):(8,1)>`. Both directions are text transforms that skip string literals.
+Python-defined types print with a quoted parameter, `!fly.layout<"(4,8):(8,1)">`, and Python-defined ops with a quoted name without dots,
+`"fly.memref_load"(...)`. Users, dumps, goldens and `flydsl._mlir` read and write `!fly.layout<(4,8):(8,1)>` and `fly.memref.load(...)`. Both
+directions are text transforms that skip string literals.
 """
+
+import re
 
 from flydsl.ir.bindings import ir
 
 _PREFIXES = ("!fly.", "#fly.", "!fly_rocdl.", "#fly_rocdl.")
 _QUOTED = '<"'
+_GROUPS = "memref|ptr|atom|tiled_copy|tiled_mma"  # op families that the reference separates with a dot
+_OP_OUT = re.compile(rf'"fly\.(?:({_GROUPS})_)?(\w+)"\(')
+_OP_IN = re.compile(rf"(?<![\w.!#\"])fly\.(?:({_GROUPS})\.)?(\w+)\(")
+
+
+def _op_out(m: re.Match) -> str:
+    return f"fly.{m[1]}.{m[2]}(" if m[1] else f"fly.{m[2]}("
+
+
+def _op_in(m: re.Match) -> str:
+    return f'"fly.{m[1]}_{m[2]}"(' if m[1] else f'"fly.{m[2]}"('
 
 
 def to_reference(text: str) -> str:
-    """Return printed IR with Fly types in the reference's spelling (no quotes around the parameter)."""
+    """Return printed IR in the reference's spelling: no quotes around type parameters and op names."""
+    text = _OP_OUT.sub(_op_out, text)
     out, pos = [], 0
     while True:
         start = text.find(_QUOTED, pos)
@@ -29,7 +44,8 @@ def to_reference(text: str) -> str:
 
 
 def to_bindings(text: str) -> str:
-    """Return IR text with Fly types in the bindings' spelling (parameter quoted); already quoted ones are kept."""
+    """Return IR text in the bindings' spelling: parameters and op names quoted; what is quoted already is kept."""
+    text = _OP_IN.sub(_op_in, text)
     out, pos, i, n = [], 0, 0, len(text)
     while i < n:
         c = text[i]

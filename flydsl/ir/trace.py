@@ -15,7 +15,6 @@ from flydsl.ir.context import count_module, get_context, get_types
 from flydsl.ir.location import LocationCache
 
 
-
 class _Active(threading.local):
     trace: "Trace | None" = None
 
