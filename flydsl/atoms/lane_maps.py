@@ -1,0 +1,88 @@
+"""Lane maps of matrix instructions as layouts: (lane, value) -> linear index in a column-major operand.
+
+Index spaces are (M, K) for A, (N, K) for B, (M, N) for C and D; instructions that do several
+independent products at once add the block as last, slowest mode. Second source: the formulas of the
+ISA manuals written out in tests/unit/atoms/isa_maps.py.
+Neighbours: `mma_ops` and `matrix_rows` call these. Knows no element types beyond their count.
+"""
+from __future__ import annotations
+
+from functools import lru_cache
+
+from flydsl.layout import Layout
+
+WAVE64, WAVE32 = 64, 32
+
+
+def _layout(modes: list[tuple[int, int]]) -> tuple:
+    """Return (shape, stride) of the modes, dropping extents of 1 but never the last mode left."""
+    kept = [m for m in modes if m[0] != 1] or modes[:1]
+    if len(kept) == 1:
+        return kept[0]
+    return tuple(m[0] for m in kept), tuple(m[1] for m in kept)
+
+
+def _tv(thread: tuple, value: tuple) -> Layout:
+    return Layout((thread[0], value[0]), (thread[1], value[1]))
+
+
+@lru_cache(maxsize=None)
+def mfma_operand(rows: int, k: int, blocks: int = 1) -> Layout:
+    """Return the map of A (rows = M) or B (rows = N): lanes run down rows, blocks, then groups of k."""
+    groups = WAVE64 // (rows * blocks)
+    values = k // groups
+    if blocks == 1:
+        return Layout(((rows, groups), values), ((1, rows * values), rows))
+    return _tv(_layout([(rows, 1), (blocks, rows * k), (groups, rows * values)]), (values, rows))
+
+
+@lru_cache(maxsize=None)
+def mfma_accumulator(m: int, n: int, blocks: int = 1, run: int = 4) -> Layout:
+    """Return the map of C and D: one column per lane, `run` consecutive rows (f64: 1) per lane at a time."""
+    lane_blocks = -(-WAVE64 // (n * m // run))
+    lane_runs = WAVE64 // lane_blocks // n
+    groups = m // (run * lane_runs)
+    if blocks == 1 and run > 1:
+        return Layout(((n, WAVE64 // n), (run, groups)), ((m, run), (1, run * (WAVE64 // n))))
+    thread = _layout([(n, m), (lane_runs, run), (lane_blocks, m * n)])
+    value = _layout([(run, 1), (groups, run * lane_runs), (blocks // lane_blocks, m * n * lane_blocks)])
+    return _tv(thread, value)
+
+
+@lru_cache(maxsize=None)
+def wmma_operand(rows: int, k: int, run: int) -> Layout:
+    """Return the map of A or B on wave32: `run` consecutive k per lane, half waves alternate (gfx12 on)."""
+    steps = k // (2 * run)
+    if steps == 1:
+        return Layout(((rows, 2), run), ((1, rows * run), rows))
+    return Layout(((rows, 2), (run, steps)), ((1, rows * run), (rows, 2 * rows * run)))
+
+
+@lru_cache(maxsize=None)
+def wmma_operand_doubled(rows: int, k: int) -> Layout:
+    """Return the map of A or B on gfx11: both half waves hold the whole row."""
+    return Layout(((rows, 2), k), ((1, 0), rows))
+
+
+@lru_cache(maxsize=None)
+def wmma_accumulator_interleaved(m: int, n: int) -> Layout:
+    """Return the map of C and D on gfx11: half waves take even and odd rows."""
+    return Layout(((n, 2), m // 2), ((m, 1), 2))
+
+
+@lru_cache(maxsize=None)
+def wmma_accumulator(m: int, n: int) -> Layout:
+    """Return the map of C and D on gfx12 and gfx1250: a half wave takes half of the rows."""
+    return Layout(((n, 2), m // 2), ((m, m // 2), 1))
+
+
+@lru_cache(maxsize=None)
+def wmma_accumulator_packed(m: int, n: int) -> Layout:
+    """Return the map of a 16-bit C on gfx1250: even rows of the half, then odd rows."""
+    return Layout(((n, 2), (m // 4, 2)), ((m, m // 2), (2, 1)))
+
+
+@lru_cache(maxsize=None)
+def whole_rows(rows: int, k: int) -> Layout:
+    """Return the map of an A whose lane holds one whole row (32x16x128 of gfx1250)."""
+    return Layout((rows, k), (1, rows))
