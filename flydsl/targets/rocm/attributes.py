@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from flydsl.arch import Chip
 from flydsl.ir import ir
+from flydsl.targets.rocm import walks
 from flydsl.targets.rocm.guards import ModuleFacts
 from flydsl.targets.rocm.options import CodegenOptions
 
@@ -37,8 +38,7 @@ def set_attributes(module: ir.Module, facts: ModuleFacts, chip: Chip, options: C
     """Attach to each kernel of `module` what the ops in `facts` allow."""
     values = _common(facts, chip, options)
     wanted = ir.ArrayAttr.get([_entry(key, value) for key, value in values.items()])
-    for op in module.body.operations:
-        function = op.operation
+    for function in walks.children(module.operation):
         if function.name == "llvm.func" and "rocdl.kernel" in function.attributes:
             function.attributes["passthrough"] = _merged(function, wanted)
             if options.waves_per_eu is not None:
@@ -86,9 +86,8 @@ def _waves(waves: tuple[int, ...]) -> ir.Attribute:
 def _set_fast_math(root: ir.Operation) -> None:
     fast = ir.Attribute.parse("#llvm.fastmath<fast>")
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    def visit(op: ir.Operation) -> None:
         if op.name.startswith("llvm.") and "fastmathFlags" in op.attributes:
             op.attributes["fastmathFlags"] = fast
-        return ir.WalkResult.ADVANCE
 
-    root.walk(visit)
+    walks.each(root, visit)

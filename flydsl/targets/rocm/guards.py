@@ -18,6 +18,7 @@ from flydsl.diag.errors.target import (
     WorkgroupLimit,
 )
 from flydsl.ir import ir
+from flydsl.targets.rocm import walks
 
 _CONTAINERS = frozenset({"builtin.module", "gpu.module"})
 _SMALL_FLOATS = ("f8E", "f6E", "f4E")
@@ -61,7 +62,7 @@ def check_types(root: ir.Operation) -> None:
     """
     verdicts: dict[ir.Type, bool] = {}
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    def visit(op: ir.Operation) -> None:
         for result in op.results:
             kind = result.type
             bad = verdicts.get(kind)
@@ -70,9 +71,8 @@ def check_types(root: ir.Operation) -> None:
                 bad = verdicts[kind] = any(small in text for small in _SMALL_FLOATS)
             if bad:
                 raise SmallFloatUnsupported(op=op.name, dtype=str(kind), at=place(op))
-        return ir.WalkResult.ADVANCE
 
-    root.walk(visit)
+    walks.each(root, visit)
 
 
 def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
@@ -84,7 +84,7 @@ def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
     facts = ModuleFacts()
     rocdl_ops, llvm_ops = facts.rocdl_ops, facts.llvm_ops
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    def visit(op: ir.Operation) -> None:
         name = op.name
         facts.op_count += 1
         if name.startswith("rocdl."):
@@ -95,9 +95,8 @@ def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
                 _note_call(op, defined, facts)
         elif name not in _CONTAINERS:
             raise RocmOpLeft(op=name, detail=_detail(op), at=place(op))
-        return ir.WalkResult.ADVANCE
 
-    root.walk(visit)
+    walks.each(root, visit)
     facts.has_inline_asm = "llvm.inline_asm" in llvm_ops
     return facts
 

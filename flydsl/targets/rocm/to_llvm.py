@@ -13,7 +13,7 @@ from flydsl.arch import Chip
 from flydsl.diag import Span
 from flydsl.diag.errors.target import NoGpuModule, RocmOpLeft
 from flydsl.ir import PassManager, ir, translate_module_to_llvmir
-from flydsl.targets.rocm import attributes, guards
+from flydsl.targets.rocm import attributes, guards, walks
 from flydsl.targets.rocm.llvm_text import to_llvm22
 from flydsl.targets.rocm.options import CodegenOptions
 
@@ -47,12 +47,12 @@ class DeviceModule:
     facts: guards.ModuleFacts
 
 
-def find_gpu_module(module: ir.Module) -> ir.Operation:
+def find_gpu_module(module: ir.Operation) -> ir.Operation:
     """Return the one gpu.module of `module`.
 
     Raises   NoGpuModule: there is none, or more than one
     """
-    found = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    found = [op for op in walks.children(module) if op.name == "gpu.module"]
     if len(found) != 1:
         raise NoGpuModule(problem="no kernel was launched" if not found else f"{len(found)} gpu.modules")
     return found[0]
@@ -60,17 +60,16 @@ def find_gpu_module(module: ir.Module) -> ir.Operation:
 
 def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> DeviceModule:
     """Return the device code of `lowered` in the LLVM dialect; `lowered` itself stays as it is."""
-    source = find_gpu_module(lowered)
-    with lowered.context, source.location:
-        host = ir.Module.create()
-        device = source.clone(ir.InsertionPoint(host.body)).operation
+    with lowered.context, lowered.operation.location:
+        host = lowered.operation.clone().operation
+        device = find_gpu_module(host)
         kernels = {k.name: k for k in map(_kernel_facts, _kernel_functions(device))}
         if not kernels:
             raise NoGpuModule(problem="the gpu.module has no kernel function")
         guards.check_types(device)
         _check_limits(device, kernels, chip)
         _run_pipeline(host, chip)
-        module = _unwrap(device)
+        module = _unwrap(find_gpu_module(host))
         facts = guards.check_llvm(module.operation, _defined(module))
         attributes.set_attributes(module, facts, chip, options)
     return DeviceModule(module, kernels, facts)
@@ -82,12 +81,7 @@ def to_llvm_ir(device: DeviceModule) -> str:
 
 
 def _kernel_functions(device: ir.Operation) -> list[ir.Operation]:
-    body = device.regions[0].blocks[0]
-    return [
-        op.operation
-        for op in body.operations
-        if op.operation.name == "gpu.func" and "kernel" in op.operation.attributes
-    ]
+    return [op for op in walks.children(device) if op.name == "gpu.func" and "kernel" in op.attributes]
 
 
 def _kernel_facts(function: ir.Operation) -> KernelFacts:
@@ -95,7 +89,7 @@ def _kernel_facts(function: ir.Operation) -> KernelFacts:
     params = held["fly.params"] if "fly.params" in held else ()
     block = held["known_block_size"] if "known_block_size" in held else None
     return KernelFacts(
-        name=ir.StringAttr(held["sym_name"]).value,
+        name=walks.symbol(function),
         params=tuple(ir.StringAttr(p).value for p in params),
         workgroup=tuple(block) if block is not None else None,
         at=guards.place(function),
@@ -106,7 +100,7 @@ def _check_limits(device: ir.Operation, kernels: dict[str, KernelFacts], chip: C
     """Refuse what LLVM would abort on: too much LDS, too large workgroups."""
     arrays = _lds_arrays(device)
     for function in _kernel_functions(device):
-        kernel = kernels[ir.StringAttr(function.attributes["sym_name"]).value]
+        kernel = kernels[walks.symbol(function)]
         guards.check_workgroup(kernel.name, kernel.workgroup, chip, kernel.at)
         used = _used_symbols(function) & arrays.keys() if arrays else set()
         kernel.has_dynamic_lds = any(arrays[name] == 0 for name in used)
@@ -117,11 +111,10 @@ def _check_limits(device: ir.Operation, kernels: dict[str, KernelFacts], chip: C
 def _lds_arrays(device: ir.Operation) -> dict[str, int]:
     """Return the bytes of each global in LDS."""
     sizes = {}
-    for op in device.regions[0].blocks[0].operations:
-        held = op.operation.attributes
-        if op.operation.name == "llvm.mlir.global" and "addr_space" in held:
-            if ir.IntegerAttr(held["addr_space"]).value == 3:
-                sizes[ir.StringAttr(held["sym_name"]).value] = _type_bytes(str(ir.TypeAttr(held["global_type"]).value))
+    for op in walks.children(device):
+        held = op.attributes
+        if op.name == "llvm.mlir.global" and "addr_space" in held and ir.IntegerAttr(held["addr_space"]).value == 3:
+            sizes[walks.symbol(op)] = _type_bytes(str(ir.TypeAttr(held["global_type"]).value))
     return sizes
 
 
@@ -136,21 +129,14 @@ def _type_bytes(text: str) -> int:
 
 
 def _used_symbols(function: ir.Operation) -> set[str]:
-    used = set()
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "llvm.mlir.addressof":
-            used.add(ir.FlatSymbolRefAttr(op.attributes["global_name"]).value)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    return used
+    uses = walks.collect(function, {"llvm.mlir.addressof"})
+    return {ir.FlatSymbolRefAttr(op.attributes["global_name"]).value for op in uses}
 
 
-def _run_pipeline(host: ir.Module, chip: Chip) -> None:
+def _run_pipeline(host: ir.Operation, chip: Chip) -> None:
     text = f"builtin.module(gpu.module({','.join(PIPELINE).format(arch=chip.name)}))"
     try:
-        PassManager.parse(text).run(host.operation)
+        PassManager.parse(text).run(host)
     except ir.MLIRError as error:
         raise _conversion_error(error) from error
 
@@ -168,14 +154,11 @@ def _conversion_error(error: ir.MLIRError) -> RocmOpLeft:
 def _unwrap(device: ir.Operation) -> ir.Module:
     """Move the functions and globals of a gpu.module into a module of their own."""
     module = ir.Module.create()
-    for op in list(device.regions[0].blocks[0].operations):
+    for op in walks.children(device):
         module.body.append(op)
     return module
 
 
 def _defined(module: ir.Module) -> set[str]:
-    return {
-        ir.StringAttr(op.operation.attributes["sym_name"]).value
-        for op in module.body.operations
-        if op.operation.name == "llvm.func" and len(op.operation.regions[0].blocks)
-    }
+    functions = (op for op in walks.children(module.operation) if op.name == "llvm.func")
+    return {walks.symbol(op) for op in functions if len(op.regions[0].blocks)}
