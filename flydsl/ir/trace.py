@@ -26,14 +26,24 @@ create_op = _create = ir.Operation.create
 class Scope:
     """One function body: its entry block for constants, and the code object whose frames end location chains."""
 
-    __slots__ = ("constants", "entry", "kind", "owner", "root")
+    __slots__ = ("block", "constants", "entry", "kind", "owner", "root")
 
     def __init__(self, entry: ir.Block, kind: str, root: CodeType | None, owner: object = None):
         self.entry = ir.InsertionPoint.at_block_begin(entry)
+        self.block = entry
         self.constants: dict = {}
         self.kind = kind
         self.root = root
         self.owner = owner
+
+    def entry_point(self) -> ir.InsertionPoint:
+        """Return where ops go that must dominate the whole body: before the first op of the entry block.
+
+        A point made while the block is empty would stay at its end, so it is made anew once there is an op.
+        """
+        if self.entry.ref_operation is None:
+            self.entry = ir.InsertionPoint.at_block_begin(self.block)
+        return self.entry
 
 
 class Trace:
@@ -154,13 +164,14 @@ def constant(type_: ir.Type, value: int | float | bool) -> ir.Value:
     key = (type_, value, str(value)) if value.__class__ is float else (type_, value)
     v = scope.constants.get(key)
     if v is None:
-        attr = _constant_attr(type_, value)
-        v = _create("arith.constant", (type_,), (), {"value": attr}, None, 0, trace.unknown_loc, scope.entry).result
+        attr = constant_attr(type_, value)
+        v = _create("arith.constant", (type_,), (), {"value": attr}, None, 0, trace.unknown_loc, scope.entry_point()).result
         scope.constants[key] = v
     return v
 
 
-def _constant_attr(type_: ir.Type, value: int | float | bool) -> ir.Attribute:
+def constant_attr(type_: ir.Type, value: int | float | bool) -> ir.Attribute:
+    """Return the attribute of a constant; integers are wrapped to the width of the type."""
     if isinstance(type_, ir.IntegerType):
         width = type_.width
         if width > 64:
