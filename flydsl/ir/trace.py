@@ -26,24 +26,26 @@ create_op = _create = ir.Operation.create
 class Scope:
     """One function body: its entry block for constants, and the code object whose frames end location chains."""
 
-    __slots__ = ("block", "constants", "entry", "kind", "owner", "root")
+    __slots__ = ("_entry", "block", "constants", "kind", "owner", "root")
 
     def __init__(self, entry: ir.Block, kind: str, root: CodeType | None, owner: object = None):
-        self.entry = ir.InsertionPoint.at_block_begin(entry)
         self.block = entry
+        self._entry = ir.InsertionPoint.at_block_begin(entry)
         self.constants: dict = {}
         self.kind = kind
         self.root = root
         self.owner = owner
 
-    def entry_point(self) -> ir.InsertionPoint:
-        """Return where ops go that must dominate the whole body: before the first op of the entry block.
+    @property
+    def entry(self) -> ir.InsertionPoint:
+        """Where ops go that must dominate the whole body: before the op that was the first of the entry block.
 
-        A point made while the block is empty would stay at its end, so it is made anew once there is an op.
+        A point made while the block is empty would stay at its end, so it is made anew once there is an op. For ops
+        that use one another take the point once.
         """
-        if self.entry.ref_operation is None:
-            self.entry = ir.InsertionPoint.at_block_begin(self.block)
-        return self.entry
+        if self._entry.ref_operation is None:
+            self._entry = ir.InsertionPoint.at_block_begin(self.block)
+        return self._entry
 
 
 class Trace:
@@ -165,7 +167,7 @@ def constant(type_: ir.Type, value: int | float | bool) -> ir.Value:
     v = scope.constants.get(key)
     if v is None:
         attr = constant_attr(type_, value)
-        v = _create("arith.constant", (type_,), (), {"value": attr}, None, 0, trace.unknown_loc, scope.entry_point()).result
+        v = _create("arith.constant", (type_,), (), {"value": attr}, None, 0, trace.unknown_loc, scope.entry).result
         scope.constants[key] = v
     return v
 
