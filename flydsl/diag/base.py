@@ -39,7 +39,7 @@ class FlyError(Exception):
     def __init__(self, *, at: Span | None = None, notes: tuple[str, ...] = (), **fields):
         self.fields = fields
         for name, value in fields.items():
-            setattr(self, f"{name}_" if name in ("code", "args") else name, value)
+            setattr(self, f"{name}_" if hasattr(type(self), name) else name, value)
         self.spans = (at,) if at is not None else user_chain()
         self.extra_notes = tuple(notes)
         super().__init__(self.message)

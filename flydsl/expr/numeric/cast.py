@@ -1,0 +1,243 @@
+"""Conversions between scalar classes, from Python numbers and from raw values.
+
+Which ops a run-time conversion takes is data (`cast_steps`); the same steps serve vectors.
+"""
+
+import sys
+from functools import lru_cache
+from typing import Any
+
+from flydsl.diag import (
+    BareIntegerToFloat,
+    NotConvertible,
+    RoundingModeNeedsFloats,
+    RoundingModeNeedsRunTime,
+)
+from flydsl.expr.fastmath import RoundingMode, float_attrs
+from flydsl.expr.numeric.base import CLASSES, Numeric, NumericMeta, class_of_type, raw, static, to_python, wrap
+from flydsl.expr.numeric.build import cmp_attrs, cmpf_attrs, constant_of, float_op1, op1
+from flydsl.expr.numeric.classes import Boolean, Index
+from flydsl.expr.numeric.fold import fit
+from flydsl.expr.numeric.promote import class_of_python
+from flydsl.ir import current, ir
+from flydsl.ir.trace import active
+
+Steps = tuple[tuple[str, str], ...]  # (op, element type of its result)
+
+_FLOAT_CASTS = ("arith.extf", "arith.truncf")
+_IS_NONZERO = "is nonzero"
+
+
+@lru_cache(maxsize=None)
+def cast_steps(source: type[Numeric], target: type[Numeric]) -> Steps:
+    """Return the ops that convert a run-time `source` to `target`, in order."""
+    if source is target:
+        return ()
+    if target is Boolean:
+        return ((_IS_NONZERO, "i1"),)
+    if source.is_float:
+        return _float_to_float(source, target) if target.is_float else _float_to_integer(source, target)
+    return _integer_to_float(source, target) if target.is_float else _integer_to_integer(source, target)
+
+
+def _float_to_float(source, target) -> Steps:
+    name = target.element.mlir
+    if source.width == target.width:  # f16 and bf16, or two formats of 8 bits: f32 holds both
+        return (("arith.extf", "f32"), ("arith.truncf", name))
+    return (("arith.extf" if target.width > source.width else "arith.truncf", name),)
+
+
+def _float_to_integer(source, target) -> Steps:
+    if target is Index:  # index_cast takes no float
+        return (("arith.fptosi", "i64"), ("arith.index_cast", "index"))
+    return (("arith.fptosi" if target.signed else "arith.fptoui", target.element.mlir),)
+
+
+def _integer_to_float(source, target) -> Steps:
+    if source is Index:  # uitofp takes no index
+        return (("arith.index_cast", "i64"), ("arith.uitofp", target.element.mlir))
+    unsigned = not source.signed or source is Boolean
+    return (("arith.uitofp" if unsigned else "arith.sitofp", target.element.mlir),)
+
+
+def _integer_to_integer(source, target) -> Steps:
+    name = target.element.mlir
+    if Index in (source, target):
+        return (("arith.index_cast", name),)
+    if source.width == target.width:
+        return ()
+    if target.width < source.width:
+        return (("arith.trunci", name),)
+    unsigned = not source.signed or source is Boolean
+    return (("arith.extui" if unsigned else "arith.extsi", name),)
+
+
+def emit_cast(trace, n: int, x: ir.Value, source: type[Numeric], target: type[Numeric], loc) -> ir.Value:
+    """Build the conversion of a scalar (n = 0) or of `n` vector elements."""
+    for name, mlir in cast_steps(source, target):
+        if name is _IS_NONZERO:
+            x = _is_nonzero(trace, n, x, source, loc)
+        elif name in _FLOAT_CASTS:
+            x = float_op1(trace, name, mlir, n, (x,), loc)
+        else:
+            x = op1(trace, name, mlir, n, (x,), loc)
+    return x
+
+
+def _is_nonzero(trace, n, x, source, loc) -> ir.Value:
+    zero = constant_of(trace, source.element.mlir, n, source.zero)
+    if source.is_float:
+        return op1(trace, "arith.cmpf", "i1", n, (x, zero), loc, cmpf_attrs(trace, 13))
+    return op1(trace, "arith.cmpi", "i1", n, (x, zero), loc, cmp_attrs(trace, 1))
+
+
+def from_python_value(value: Any) -> Numeric:
+    """Return a Python number, NumPy scalar or raw value as a scalar of the class it stands for."""
+    if isinstance(value, Numeric):
+        return value
+    if isinstance(value, (bool, int, float)):
+        cls = class_of_python(value)
+        return static(cls, fit(cls, value))
+    if isinstance(value, ir.Value):
+        return wrap(raw_class(value), value)
+    number = _python_number(value)
+    if number is not None:
+        return from_python_value(number)
+    raise NotConvertible(value=repr(value), dtype="Numeric", advice="pass a number, a scalar of fx or a raw value")
+
+
+def _python_number(value: Any) -> Any:
+    """Return the number in a NumPy scalar or another object with `__index__`, or None."""
+    item = getattr(value, "item", None)
+    if item is not None and getattr(value, "shape", None) == ():
+        number = item()
+        return number if isinstance(number, (bool, int, float)) else None
+    if hasattr(value, "__index__"):
+        return value.__index__()
+    return None
+
+
+def raw_class(value: ir.Value) -> type[Numeric]:
+    """Return the scalar class of a raw value; an `ArithValue` knows its sign, other integers count as signed."""
+    cls = class_of_type(value.type)
+    if getattr(value, "signed", None) is False:
+        return _UNSIGNED.get(cls, cls)
+    return cls
+
+
+def convert_into(x: Numeric, value: Any) -> None:
+    """Fill the new scalar `x` with `value` converted to its class."""
+    cls = x.__class__
+    if value.__class__ in (int, float, bool):
+        x._scope, x.value = None, fit(cls, value)
+        return
+    y = value if isinstance(value, Numeric) else _numeric_of(cls, value)
+    y = cast(y, cls, sys._getframe(2))
+    x._scope, x.value = y._scope, y.value
+
+
+def _numeric_of(cls: type[Numeric], value: Any) -> Numeric:
+    if isinstance(value, ir.Value):
+        return _typed_raw(cls, value)
+    if isinstance(value, (int, float)):
+        return static(cls, fit(cls, value))
+    number = _python_number(value)
+    if number is None:
+        advice = f"pass a number or a scalar of fx, not {type(value).__name__}"
+        raise NotConvertible(value=value, dtype="float" if cls.is_float else "integer", advice=advice)
+    return static(cls, fit(cls, number))
+
+
+def _typed_raw(cls: type[Numeric], value: ir.Value) -> Numeric:
+    source = class_of_type(value.type)
+    signed = getattr(value, "signed", None)
+    if source.is_integer and source not in (Boolean, Index):
+        if cls.is_float and signed is None:
+            raise BareIntegerToFloat(dtype=cls.__name__)
+        if signed is False or (signed is None and not cls.signed):
+            source = _UNSIGNED.get(source, source)
+    return wrap(source, value)
+
+
+def cast(x: Numeric, target: type[Numeric], frame=None) -> Numeric:
+    """Return `x` converted to `target`; `frame` is where the search for the user's location begins."""
+    source = x.__class__
+    if x._scope is None:
+        if target is not Index or source is Index or active.trace is None:
+            return static(target, fit(target, x.value))
+        if source.is_float:
+            return static(target, fit(target, x.value))
+    trace = current()
+    value = raw(x)
+    if source is target:
+        return wrap(target, value)
+    loc = trace.locations.at(frame or sys._getframe(1), trace.scope.root)
+    return wrap(target, emit_cast(trace, 0, value, source, target, loc))
+
+
+def convert_to(x: Numeric, target: Any, rounding_mode: RoundingMode | None) -> Any:
+    """`x.to(target)`."""
+    if rounding_mode is not None:
+        return _round_to(x, target, rounding_mode)
+    if isinstance(target, NumericMeta):
+        return cast(x, target, sys._getframe(2))
+    if target in (int, float, bool):
+        return to_python(x, target)
+    if target is ir.Value:
+        return x.ir_value()
+    name = getattr(target, "__name__", target)
+    raise NotConvertible(
+        value=x.__class__.__name__, dtype=name, advice="convert to a scalar class such as fx.Float32, or to int, float or bool"
+    )
+
+
+def _round_to(x: Numeric, target: Any, mode: RoundingMode) -> Numeric:
+    source = x.__class__
+    if not (source.is_float and isinstance(target, NumericMeta) and target.is_float):
+        raise RoundingModeNeedsFloats(source=source.__name__, target=getattr(target, "__name__", target))
+    if x._scope is None:
+        raise RoundingModeNeedsRunTime(dtype=source.__name__, value=x.value)
+    trace = current()
+    loc = trace.locations.at(sys._getframe(3), trace.scope.root)
+    return wrap(target, emit_rounding(trace, 0, raw(x), source, target, mode, loc))
+
+
+def emit_rounding(trace, n: int, x: ir.Value, source, target, mode: RoundingMode, loc) -> ir.Value:
+    """Build a float cast whose narrowing step has a rounding mode."""
+    for name, mlir in cast_steps(source, target):
+        attrs = float_attrs(trace)
+        if name == "arith.truncf":
+            attrs = {**(attrs or {}), "roundingmode": _rounding_attr(trace, mode)}
+        x = op1(trace, name, mlir, n, (x,), loc, attrs)
+    return x
+
+
+def _rounding_attr(trace, mode: RoundingMode) -> ir.Attribute:
+    memo = trace.types.memo
+    attr = memo.get(("rounding", int(mode)))
+    if attr is None:
+        attr = memo["rounding", int(mode)] = ir.IntegerAttr.get(trace.types.i32, int(RoundingMode(mode)))
+    return attr
+
+
+def bitcast(x: Numeric, target: Any) -> Numeric:
+    """Return the bits of `x` as `target`, at run time."""
+    source = x.__class__
+    if not isinstance(target, NumericMeta) or target.width != source.width or Index in (source, target):
+        name = getattr(target, "__name__", target)
+        width = getattr(target, "width", "no")
+        raise NotConvertible(
+            value=f"the bits of {source.__name__} ({source.width})",
+            dtype=f"{name} ({width} bits)",
+            advice="bitcast keeps the bits: choose a class of the same width, or convert with x.to(...)",
+        )
+    trace = current()
+    loc = trace.locations.at(sys._getframe(2), trace.scope.root)
+    return wrap(target, op1(trace, "arith.bitcast", target.element.mlir, 0, (raw(x),), loc))
+
+
+def _unsigned_counterparts() -> dict[type[Numeric], type[Numeric]]:
+    return {c: CLASSES["U" + c.__name__.lower()] for c in CLASSES.values() if "U" + c.__name__.lower() in CLASSES}
+
+
+_UNSIGNED = _unsigned_counterparts()

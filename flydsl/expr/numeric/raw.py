@@ -1,0 +1,238 @@
+"""`ArithValue`: a raw SSA value with operators, for kernels that work on raw values.
+
+It is an `ir.Value`, so raw op builders take it. `signed` is True, False or None (an integer whose sign is not known: it compares and
+divides as signed, but shifts right logically). Operators are those of the scalar or vector class that the type stands for.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from flydsl.ir import ir
+
+if TYPE_CHECKING:
+    from flydsl.expr.fastmath import FlagsLike
+
+
+class ArithValue(ir.Value):
+    """A raw value with operators. `ArithValue(v, signed=None)` wraps any raw value or anything with `ir_value()`."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, v: Any, signed: bool | None = None):
+        if not isinstance(v, ir.Value):
+            signed = getattr(v, "signed", None) if signed is None else signed
+            v = v.ir_value()
+        super().__init__(v)
+        self.signed = getattr(v, "signed", None) if signed is None else signed
+
+    def ir_value(self) -> "ArithValue":
+        return self
+
+    def is_static(self) -> bool:
+        return False
+
+    @property
+    def dtype(self) -> Any:
+        """The scalar class that the element type stands for."""
+        return typed(self).dtype
+
+    def with_signedness(self, signed: bool | None) -> "ArithValue":
+        """Return the same value with another sign flag."""
+        return ArithValue(self, signed)
+
+    def __hash__(self) -> int:
+        return ir.Value.__hash__(self)
+
+    def __repr__(self) -> str:
+        return f"ArithValue(type={self.type})"
+
+    def __str__(self) -> str:
+        return "?"
+
+    def __bool__(self) -> bool:
+        return bool(typed(self))
+
+    def __index__(self) -> int:
+        return typed(self).__index__()
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(typed(self))
+
+    # Unary and named operations: done on the typed value, handed back raw.
+
+    def __neg__(self) -> "ArithValue":
+        return untyped(-typed(self))
+
+    def __pos__(self) -> "ArithValue":
+        return self
+
+    def __invert__(self) -> "ArithValue":
+        return untyped(~typed(self))
+
+    def __abs__(self) -> "ArithValue":
+        return untyped(abs(typed(self)))
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
+    def to(self, dtype: Any, *, rounding_mode: Any = None) -> Any:
+        """Return the value converted to a scalar class, as that class."""
+        return typed(self).to(dtype, rounding_mode=rounding_mode)
+
+    def select(self, true_value: Any, false_value: Any) -> "ArithValue":
+        """Return `true_value` where this is not zero, else `false_value`."""
+        return untyped(typed(self).select(typed(true_value), typed(false_value)))
+
+    def bitcast(self, target_type: Any) -> "ArithValue":
+        """Return the bits as another type of the same size."""
+        return _arith().bitcast(target_type, self)
+
+    def extf(self, target_type: Any, *, fastmath: "FlagsLike" = None) -> "ArithValue":
+        """Return a float widened."""
+        return _arith().extf(target_type, self, fastmath=fastmath)
+
+    def truncf(self, target_type: Any, *, fastmath: "FlagsLike" = None) -> "ArithValue":
+        """Return a float narrowed, rounded to nearest even."""
+        return _arith().truncf(target_type, self, fastmath=fastmath)
+
+    def extsi(self, target_type: Any) -> "ArithValue":
+        """Return an integer widened with its sign."""
+        return _arith().extsi(target_type, self)
+
+    def extui(self, target_type: Any) -> "ArithValue":
+        """Return an integer widened with zeros."""
+        return _arith().extui(target_type, self)
+
+    def trunci(self, target_type: Any) -> "ArithValue":
+        """Return the low bits of an integer."""
+        return _arith().trunci(target_type, self)
+
+    def index_cast(self, target_type: Any) -> "ArithValue":
+        """Return an integer as `index`, or an index as integer."""
+        return _arith().index_cast(target_type, self)
+
+    def shrui(self, amount: Any) -> "ArithValue":
+        """Return the value shifted right, zeros coming in."""
+        return untyped(_arith().shrui(typed(self), amount))
+
+    def addf(self, other: Any, *, fastmath: "FlagsLike" = None) -> "ArithValue":
+        """Return the float sum."""
+        return _arith().addf(self, other, fastmath=fastmath)
+
+    def maximumf(self, other: Any, *, fastmath: "FlagsLike" = None) -> "ArithValue":
+        """Return the larger; NaN if one is NaN."""
+        return untyped(_arith().maximumf(typed(self), typed(other), fastmath=fastmath))
+
+    def minimumf(self, other: Any, *, fastmath: "FlagsLike" = None) -> "ArithValue":
+        """Return the smaller; NaN if one is NaN."""
+        return untyped(_arith().minimumf(typed(self), typed(other), fastmath=fastmath))
+
+    def rsqrt(self, *, fastmath: "FlagsLike" = None) -> "ArithValue":
+        """Return the reciprocal square root."""
+        return untyped(_math().rsqrt(typed(self), fastmath=fastmath))
+
+    def exp2(self, *, fastmath: "FlagsLike" = None) -> "ArithValue":
+        """Return 2 to the power of the value."""
+        return untyped(_math().exp2(typed(self), fastmath=fastmath))
+
+    def shuffle_xor(self, offset: Any, width: Any) -> "ArithValue":
+        """Return the value of the lane whose number differs by XOR `offset`."""
+        return untyped(typed(self).shuffle_xor(offset, width))
+
+    def __getitem__(self, index: Any) -> "ArithValue":
+        """Return an element of a raw vector."""
+        return untyped(typed(self)[index])
+
+    # Protocol: a raw value crosses control flow as itself.
+
+    def __extract_to_ir_values__(self) -> list[ir.Value]:
+        return [self]
+
+    @classmethod
+    def __construct_from_ir_values__(cls, values, exemplar=None) -> "ArithValue":
+        return cls(values[0], getattr(exemplar, "signed", None))
+
+
+def typed(v: Any) -> Any:
+    """Return a raw value as the scalar or Vector that its type stands for; numbers and DSL values stay."""
+    if not isinstance(v, ir.Value):
+        return v
+    if isinstance(v.type, ir.VectorType):
+        from flydsl.expr.vector import Vector
+
+        return Vector(v)
+    from flydsl.expr.numeric.base import wrap
+    from flydsl.expr.numeric.cast import raw_class
+
+    return wrap(raw_class(v), v)
+
+
+def untyped(x: Any) -> ArithValue:
+    """Return a DSL value as a raw value which remembers its sign."""
+    return x.ir_value()
+
+
+def _operator(symbol: str, reverse: bool):
+    from flydsl.expr.numeric.dispatch import binary
+
+    apply = binary(symbol)
+
+    def operator(self, other):
+        if other is None or isinstance(other, (str, list, tuple, dict)):
+            return NotImplemented
+        a, b = (typed(other), typed(self)) if reverse else (typed(self), typed(other))
+        if symbol == ">>" and self.signed is None and not reverse and hasattr(a, "shrui"):
+            return untyped(_arith().shrui(a, b))
+        result = _apply(apply, symbol, a, b)
+        return NotImplemented if result is NotImplemented else untyped(result)
+
+    return operator
+
+
+def _apply(apply, symbol: str, a: Any, b: Any) -> Any:
+    if hasattr(a, "numel") or hasattr(b, "numel"):
+        from flydsl.expr.vector import elementwise
+
+        return elementwise(symbol, a, b)
+    return apply(a, b)
+
+
+def _install() -> None:
+    names = {
+        "+": "add",
+        "-": "sub",
+        "*": "mul",
+        "/": "truediv",
+        "//": "floordiv",
+        "%": "mod",
+        "**": "pow",
+        "&": "and",
+        "|": "or",
+        "^": "xor",
+        "<<": "lshift",
+        ">>": "rshift",
+    }
+    for symbol, name in names.items():
+        setattr(ArithValue, f"__{name}__", _operator(symbol, reverse=False))
+        setattr(ArithValue, f"__r{name}__", _operator(symbol, reverse=True))
+    for symbol, name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}.items():
+        setattr(ArithValue, f"__{name}__", _operator(symbol, reverse=False))
+
+
+_install()
+
+
+def _arith():
+    from flydsl.expr import arith
+
+    return arith
+
+
+def _math():
+    from flydsl.expr import math
+
+    return math

@@ -1,0 +1,265 @@
+"""The entries of the operator tables: what `a <symbol> b` does for two operand classes.
+
+A plan says in which class the operation is done and of which class the result is; from it a rule is made, which folds when both
+operands are static and otherwise emits. Vectors use the same plans.
+"""
+
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from flydsl.diag import UnsupportedOperand
+from flydsl.expr.numeric.base import Numeric, NumericMeta, check_owner, raw, static, static_constant, wrap
+from flydsl.expr.numeric.build import Emitter, emitter_of
+from flydsl.expr.numeric.cast import cast_steps, emit_cast, from_python_value
+from flydsl.expr.numeric.classes import Boolean, Float32, Index, Int32, Int64
+from flydsl.expr.numeric.dispatch import MIRROR, Rule
+from flydsl.expr.numeric.fold import fit, folder_of
+from flydsl.expr.numeric.promote import ARITHMETIC, BITWISE, COMPARISONS, operation_class, quotient_class
+from flydsl.ir import ir
+from flydsl.ir.trace import active
+
+_new = object.__new__
+_getframe = sys._getframe
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one operator works on two classes.
+
+    `left_steps`, `right_steps`: the classes through which the operands go; a constant is folded up to `common`.
+    `common` holds the constants, `computed` the operation (they differ for `/` on integers), `result` what comes out.
+    """
+
+    symbol: str
+    left_steps: tuple[type[Numeric], ...]
+    right_steps: tuple[type[Numeric], ...]
+    common: type[Numeric]
+    computed: type[Numeric]
+    result: type[Numeric]
+    emit: Emitter
+    emit_mirrored: Emitter | None
+
+
+@lru_cache(maxsize=None)
+def plan(symbol: str, left: type[Numeric], right: type[Numeric]) -> Plan:
+    """Return the plan; UnsupportedOperand or NoCommonFloat where there is none."""
+    if symbol in BITWISE and (left.is_float or right.is_float):
+        raise refuse(symbol, left.__name__, right.__name__)
+    common = operation_class(symbol, left, right)
+    computed = quotient_class(common) if symbol == "/" else common
+    return Plan(
+        symbol,
+        _steps(symbol, left, common),
+        _steps(symbol, right, common),
+        common,
+        computed,
+        Boolean if symbol in COMPARISONS else computed,
+        emitter_of(symbol, computed),
+        emitter_of(MIRROR[symbol], computed) if symbol in MIRROR else None,
+    )
+
+
+def _steps(symbol: str, c: type[Numeric], common: type[Numeric]) -> tuple[type[Numeric], ...]:
+    first = Int32 if symbol in ARITHMETIC and c is Boolean else c
+    return (first, common)
+
+
+def refuse(symbol: str, left: str, right: str) -> UnsupportedOperand:
+    """Return the error for operands that have no such operator."""
+    if symbol in BITWISE:
+        reason = "bit operations and shifts work on integers and Booleans"
+        advice = "convert with .to(fx.Int32), or reinterpret the bits with .bitcast(fx.Uint32)"
+    else:
+        reason = "the right class does not take part in arithmetic"
+        advice = "convert it to a number or a scalar of fx"
+    return UnsupportedOperand(op=symbol, left=left, right=right, reason=reason, advice=advice)
+
+
+def find_rule(symbol: str, left: Any, right: Any) -> Rule | None:
+    """Return the rule for the classes of two operands, at least one of them a scalar; None if one is no number at all."""
+    lc, rc = left.__class__, right.__class__
+    if _is_scalar(lc) and _is_scalar(rc):
+        return _refusing(symbol, lc, rc) or scalar_rule(symbol, lc, rc)
+    other = rc if isinstance(lc, NumericMeta) else lc
+    if issubclass(other, (bool, int, float, ir.Value)) or _looks_like_number(right if other is rc else left):
+        return _converting(symbol)
+    return None
+
+
+_PYTHON = (bool, int, float)
+
+
+def _is_scalar(c: type) -> bool:
+    return isinstance(c, NumericMeta) or c in _PYTHON
+
+
+def _looks_like_number(value: Any) -> bool:
+    return getattr(value, "shape", None) == () and hasattr(value, "item")
+
+
+def _converting(symbol: str) -> Rule:
+    """A rule for rare classes (NumPy scalars, raw values, subclasses of int): convert, then dispatch again."""
+    from flydsl.expr.numeric.dispatch import binary
+
+    again = binary(symbol)
+
+    def rule(a, b):
+        if isinstance(a, ir.Value) or isinstance(b, ir.Value):
+            a, b = from_python_value(a), from_python_value(b)
+        elif isinstance(a, Numeric):
+            b = from_python_value(b)
+        else:
+            a = from_python_value(a)
+        return again(a, b)
+
+    return rule
+
+
+def _refusing(symbol: str, lc: type, rc: type) -> Rule | None:
+    """A rule that raises, for bit operations with a float on either side."""
+    if symbol not in BITWISE:
+        return None
+    if not any(c is float or getattr(c, "is_float", False) for c in (lc, rc)):
+        return None
+
+    def rule(a, b):
+        raise refuse(symbol, lc.__name__, rc.__name__)
+
+    return rule
+
+
+def scalar_rule(symbol: str, lc: type, rc: type) -> Rule:
+    """Return the rule for two scalar classes, one of which may be a Python number class."""
+    if rc is int:
+        return _by_magnitude(symbol, lc, rc, left_is_python=False)
+    if lc is int:
+        return _by_magnitude(symbol, lc, rc, left_is_python=True)
+    return _rule(symbol, lc, rc, _class_of(lc), _class_of(rc))
+
+
+def _class_of(c: type) -> type[Numeric]:
+    return Boolean if c is bool else Float32 if c is float else c
+
+
+def _by_magnitude(symbol: str, lc: type, rc: type, left_is_python: bool) -> Rule:
+    """A Python int is Int32 if it fits, else Int64."""
+    narrow = _rule(symbol, lc, rc, Int32 if lc is int else lc, Int32 if rc is int else rc)
+    wide = _rule(symbol, lc, rc, Int64 if lc is int else lc, Int64 if rc is int else rc)
+
+    def rule(a, b):
+        number = a if left_is_python else b
+        return (narrow if -2147483648 <= number <= 2147483647 else wide)(a, b)
+
+    return rule
+
+
+def _rule(symbol: str, lc: type, rc: type, left: type[Numeric], right: type[Numeric]) -> Rule:
+    p = plan(symbol, left, right)
+    left_py, right_py = lc in _PYTHON, rc in _PYTHON
+    if p.computed is not p.common or Index in (left, right) and left is not right:
+        return _general_rule(p, left, right, left_py, right_py)
+    left_direct = left_py or not _emits(p.left_steps, left)
+    right_direct = right_py or not _emits(p.right_steps, right)
+    if left_direct and right_direct:
+        return _direct_rule(p, left, right, left_py, right_py)
+    return _general_rule(p, left, right, left_py, right_py)
+
+
+def _emits(steps: tuple[type[Numeric], ...], source: type[Numeric]) -> bool:
+    for target in steps:
+        if cast_steps(source, target):
+            return True
+        source = target
+    return False
+
+
+def _direct_rule(p: Plan, left, right, left_py: bool, right_py: bool) -> Rule:
+    """The fast rule: no operand needs an op to reach the common class."""
+    common, result, emit = p.common, p.result, p.emit
+    mirrored = p.emit_mirrored
+    mlir = common.element.mlir
+    fold = _folding(p)
+    fit_left, fit_right = left is not common or left_py, right is not common or right_py
+
+    def rule(a, b):
+        left_scope = None if left_py else a._scope
+        right_scope = None if right_py else b._scope
+        if left_scope is None and right_scope is None:
+            return fold(a if left_py else a.value, b if right_py else b.value)
+        trace = active.trace
+        scope = None if trace is None else trace.scope
+        loc = None if scope is None else trace.locations.at(_getframe(2), scope.root)
+        if right_scope is scope:
+            y = b.value
+        elif right_scope is None:
+            y = b if right_py else b.value
+            y = static_constant(trace, mlir, fit(common, y) if fit_right else y)
+        else:
+            check_owner(b, trace)
+            return rule(a, b)
+        if left_scope is scope:
+            value = emit(trace, 0, a.value, y, loc)
+        elif left_scope is None:
+            x = a if left_py else a.value
+            x = static_constant(trace, mlir, fit(common, x) if fit_left else x)
+            value = mirrored(trace, 0, y, x, loc) if mirrored else emit(trace, 0, x, y, loc)
+        else:
+            check_owner(a, trace)
+            return rule(a, b)
+        r = _new(result)
+        r.value = value
+        r._scope = scope
+        return r
+
+    return rule
+
+
+def _folding(p: Plan):
+    """Return the function that folds two payloads of the operand classes."""
+    fold, result, common = folder_of(p.symbol, p.common), p.result, p.common
+
+    def folding(a, b):
+        return static(result, fit(result, fold(fit(common, a), fit(common, b))))
+
+    return folding
+
+
+def _general_rule(p: Plan, left, right, left_py: bool, right_py: bool) -> Rule:
+    """The rule with conversions: both operands go step by step to the class of the operation."""
+    fold = _folding(p)
+    folds = Index not in (left, right) or left is right or p.common is not Index
+
+    def rule(a, b):
+        x = static(left, fit(left, a)) if left_py else a
+        y = static(right, fit(right, b)) if right_py else b
+        if folds and x._scope is None and y._scope is None:
+            return fold(x.value, y.value)
+        loc = active.trace.locations.at(_getframe(2), active.trace.scope.root) if active.trace else None
+        return _emit_general(p, x, y, loc)
+
+    return rule
+
+
+def _emit_general(p: Plan, x: Numeric, y: Numeric, loc) -> Numeric:
+    from flydsl.ir import current
+
+    trace = current()
+    for left_target, right_target in zip(p.left_steps, p.right_steps, strict=True):
+        x, y = _convert(trace, x, left_target, loc), _convert(trace, y, right_target, loc)
+    mirrored = p.emit_mirrored is not None and x._scope is None
+    vx, vy = raw(x), raw(y)
+    if p.computed is not p.common:
+        vx = emit_cast(trace, 0, vx, p.common, p.computed, loc)
+        vy = emit_cast(trace, 0, vy, p.common, p.computed, loc)
+    value = p.emit_mirrored(trace, 0, vy, vx, loc) if mirrored else p.emit(trace, 0, vx, vy, loc)
+    return wrap(p.result, value)
+
+
+def _convert(trace, x: Numeric, target: type[Numeric], loc) -> Numeric:
+    if x.__class__ is target:
+        return x
+    if x._scope is None and target is not Index:
+        return static(target, fit(target, x.value))
+    return wrap(target, emit_cast(trace, 0, raw(x), x.__class__, target, loc))

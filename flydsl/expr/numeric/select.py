@@ -1,0 +1,33 @@
+"""`cond.select(a, b)`: one of two values, both evaluated."""
+
+import sys
+from typing import Any
+
+from flydsl.expr.numeric.base import Numeric, raw, wrap
+from flydsl.expr.numeric.build import op1
+from flydsl.expr.numeric.cast import cast, from_python_value
+from flydsl.expr.numeric.classes import Boolean
+from flydsl.expr.numeric.promote import common_class
+from flydsl.ir import current
+
+
+def select(condition: Numeric, true_value: Any, false_value: Any) -> Any:
+    """Return `true_value` where the condition is not zero. A static condition returns the branch as it was given."""
+    if condition._scope is None:
+        return true_value if condition.value else false_value
+    frame = sys._getframe(2)
+    if not _scalar(true_value) or not _scalar(false_value):
+        from flydsl.expr.vector.select import select_vector
+
+        return select_vector(condition, true_value, false_value)
+    t, f = from_python_value(true_value), from_python_value(false_value)
+    c = common_class(t.__class__, f.__class__)
+    condition = condition if condition.__class__ is Boolean else cast(condition, Boolean, frame)
+    t, f = cast(t, c, frame), cast(f, c, frame)
+    trace = current()
+    loc = trace.locations.at(frame, trace.scope.root)
+    return wrap(c, op1(trace, "arith.select", c.element.mlir, 0, (raw(condition), raw(t), raw(f)), loc))
+
+
+def _scalar(value: Any) -> bool:
+    return not hasattr(value, "numel")
