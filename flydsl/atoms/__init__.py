@@ -1,6 +1,72 @@
 """One row of data per hardware instruction, and the algebra of tiled copies and tiled MMAs over them.
 
 `matrix_rows`, `copy_rows`: instructions. `mma_ops`, `copy_ops`, `tdm`: the atoms that users name.
-`tiled_copy`, `tiled_mma`: partition, retile, fragments. `parse`: printed forms back to values.
-No IR here: layouts are `flydsl.layout` values, element types are strings in MLIR's spelling.
+`tiled_copy`, `tiled_mma`, `tdm_tiled`: partition, retile, fragments. `parse`: printed forms back to values.
+`sync`: wait counters, DPP controls, cache bits, scheduling masks. No IR here: layouts are `flydsl.layout`
+values, element types are strings in MLIR's spelling.
 """
+
+from .copy_ops import (
+    BUFFER,
+    GENERIC,
+    GLOBAL,
+    REGISTER,
+    SHARED,
+    BufferAtomic,
+    BufferCopy,
+    BufferCopyLDS,
+    BufferLoadAsyncLDS,
+    CopyAtom,
+    CopyOp,
+    GlobalLoadAsyncLDS,
+    LDSReadTrans,
+    UniversalAtomic,
+    UniversalCopy,
+    copy_atom,
+)
+from .copy_rows import CopyRow
+from .copy_rows import row as copy_row
+from .elements import FORMAT_CODE, bit_width, is_float, is_int, storage
+from .errors import AtomError
+from .matrix_rows import MatrixRow, by_rocdl_name, rows_named
+from .mma_ops import (
+    MFMA,
+    WMMA,
+    MFMAScale,
+    MmaOp,
+    UniversalFMA,
+    WMMAScale,
+    mfma,
+    supported,
+    wmma,
+    wmma_generation,
+)
+from .parse import (
+    parse_copy_atom,
+    parse_copy_op,
+    parse_mma_atom,
+    parse_mma_op,
+    parse_tiled_copy,
+    parse_tiled_mma,
+)
+from .tdm import TDM, TensorLoad, TensorStore
+from .tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, retile
+from .tiled_mma import TiledMma, make_tiled_copy_operand, make_tiled_mma
+
+_OPERATIONS = [
+    "BufferAtomic", "BufferCopy", "BufferCopyLDS", "BufferLoadAsyncLDS", "CopyAtom", "CopyOp", "GlobalLoadAsyncLDS",
+    "LDSReadTrans", "MFMA", "MFMAScale", "MmaOp", "TDM", "TensorLoad", "TensorStore", "UniversalAtomic",
+    "UniversalCopy", "UniversalFMA", "WMMA", "WMMAScale", "copy_atom", "mfma", "supported", "wmma", "wmma_generation",
+]
+_MEMORIES = ["BUFFER", "GENERIC", "GLOBAL", "REGISTER", "SHARED"]
+_ELEMENTS = ["FORMAT_CODE", "bit_width", "is_float", "is_int", "storage"]
+_INSTRUCTIONS = ["CopyRow", "MatrixRow", "by_rocdl_name", "copy_row", "rows_named"]
+_TILED = [
+    "TiledCopy", "TiledMma", "make_tiled_copy", "make_tiled_copy_operand", "make_tiled_copy_tv", "make_tiled_mma",
+    "retile",
+]
+_TEXT = [
+    "parse_copy_atom", "parse_copy_op", "parse_mma_atom", "parse_mma_op", "parse_tiled_copy", "parse_tiled_mma",
+]
+
+__all__ = _OPERATIONS + _MEMORIES + _ELEMENTS + _INSTRUCTIONS + _TILED + _TEXT + ["AtomError"]

@@ -84,7 +84,8 @@ def _tensor(cls: type[CopyOp]) -> Callable[[list[str]], CopyOp]:
         named = _options(args)
         shape = tuple(int(x) for x in named["shape"].strip("[]").split(","))
         return cls(shape, named["elem"], parse_value(named["tensor2tdm"]), int(named.get("padInterval", 0)),
-                   int(named.get("padAmount", 0)), int(named.get("cache", 0)), _flag(named.get("barrier", "")))
+                   int(named.get("padAmount", 0)), int(named.get("cacheModifier", 0)),
+                   _flag(named.get("atomicBarrier", "")))
     return read
 
 

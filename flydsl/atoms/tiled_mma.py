@@ -125,6 +125,11 @@ def _permute(layout: Layout, entries: tuple) -> Layout:
     return logical_divide(layout, make_tile(*entries)) if any(e is not None for e in entries) else layout
 
 
+def take_linear(dealt: LayoutLike, number: Any) -> tuple[LayoutLike, Any]:
+    """Return (layout, offset) of a dealt layout where `number` counts its thread mode column-major."""
+    return slice_with_offset(dealt, (number, *[None] * (dealt.rank - 1)))
+
+
 def wave_coord(tiled: TiledMma, operand: str, thread: Any) -> IntTuple:
     """Return (lane, (wave, wave)) of a thread as the operand's thread mode wants it."""
     flat = get_flat_coord(thread, tiled.thr_layout_vmnk)
