@@ -14,6 +14,8 @@ from .layout import ComposedLayout, Layout, Tile, expect_layout, from_modes, lay
 from .leaf import Basis
 from .memo import operation
 
+ENUMERATE = 4096  # ragged compositions up to this size are decided by trying every element
+
 
 def merge_leaves(shapes: tuple, strides: tuple, keep_last: bool = False) -> tuple[list, list]:
     """Drop extents 1 and merge neighbours with shape_i * stride_i == stride_{i+1} (static
@@ -149,9 +151,13 @@ def _walk(shapes: list, strides: list, rest: Any, step: Any) -> tuple[list, list
 
     `rest` is the extent still to cover, `step` the stride in units of the current leaf.
     """
+    asked = (rest, step)
+    ragged = None
     out_s: list = []
     out_d: list = []
     for s, d in zip(shapes[:-1], strides[:-1]):
+        if type(s) is int and s <= 0:
+            raise NotDivisible(f"the mode {s}:{d} is empty")
         if type(s) is int and type(step) is int:
             if step % s == 0:
                 step //= s
@@ -166,30 +172,54 @@ def _walk(shapes: list, strides: list, rest: Any, step: Any) -> tuple[list, list
             continue
         if type(rest) is int and rest == 1:
             break
-        rest = _emit(out_s, out_d, fits, rest, step, s, d)
-        step = next_step
+        part, left = _share(fits, rest, s)
+        out_s.append(part)
+        out_d.append(leaf.mul(step, d))
+        if type(left) is int and left > 1 and type(s) is int and type(step) is int and s % step:
+            ragged = f"extent {s} is not a multiple of stride {step}, which runs on beyond it"
+        rest, step = left, next_step
     if not out_s or not (type(rest) is int and rest == 1):
         out_s.append(rest)
         out_d.append(leaf.mul(step, strides[-1]))
+    if ragged and not _walks(out_s, out_d, shapes, strides, *asked):
+        raise NotDivisible(ragged)
     return out_s, out_d
 
 
-def _emit(out_s: list, out_d: list, fits: Any, rest: Any, step: Any, s: Any, d: Any) -> Any:
-    """Append the part of rest:step that lies in leaf s:d and return the extent left over."""
+def _share(fits: Any, rest: Any, s: Any) -> tuple[Any, Any]:
+    """Return (the extent that lies in a leaf of extent s, the extent left over)."""
     part = leaf.minimum(fits, rest)
-    out_s.append(part)
-    out_d.append(leaf.mul(step, d))
     if type(rest) is not int or type(part) is not int:
-        return leaf.div(rest, part)
-    if rest % part:
+        return part, leaf.div(rest, part)
+    if part <= 0 or rest % part:
         raise NotDivisible(
             f"extent {rest} is not a multiple of the {part} steps which fit into extent {s}"
         )
-    if rest > part and type(s) is int and type(step) is int and s % step:
-        raise NotDivisible(
-            f"extent {s} is not a multiple of stride {step}, which runs on beyond it"
-        )
-    return rest // part
+    return part, rest // part
+
+
+def _walks(out_s: list, out_d: list, shapes: list, strides: list, rest: Any, step: Any) -> bool:
+    """Return by enumeration whether the result has the values of shapes:strides at 0, step, 2 step, ...
+
+    Only static extents up to ENUMERATE are tried: beyond, the answer is no.
+    """
+    if type(rest) is not int or rest > ENUMERATE:
+        return False
+    try:
+        return all(_at(i, out_s, out_d) == _at(i * step, shapes, strides) for i in range(rest))
+    except TypeError:  # a dynamic number among them
+        return False
+
+
+def _at(index: int, shapes: list, strides: list) -> dict:
+    """Return the value at a linear coordinate, as {basis path: number}; the last leaf is open-ended."""
+    value: dict = {}
+    for n, (s, d) in enumerate(zip(shapes, strides)):
+        c = index if n == len(shapes) - 1 else index % s
+        index //= s
+        path, number = (d.modes, d.value) if type(d) is Basis else ((), d)
+        value[path] = value.get(path, 0) + c * number
+    return {path: v for path, v in value.items() if v}
 
 
 def canonical(layout: Layout) -> Layout:

@@ -94,6 +94,8 @@ def split(coord: Any, shape: tuple) -> list:
 
 def _checked_index(index: IntTuple, layout: Any) -> None:
     expect_plain(layout)
+    if type(index) is tuple and len(index) == 1 and type(layout.shape) is not tuple:
+        index = index[0]
     if not weakly_congruent(index, layout.shape):
         raise ProfileMismatch(f"is_profile_weakly_congruent({to_str(index)}, {layout}) is False")
     layout.flat()
@@ -112,6 +114,8 @@ def idx2crd(index: IntTuple, layout: Layout) -> IntTuple:
 
 
 def _coordinate(index: IntTuple, shape: IntTuple, stride: IntTuple) -> IntTuple:
+    if type(index) is tuple and type(shape) is not tuple:
+        return tuple([_coordinate(i, shape, stride) for i in index])
     if type(shape) is tuple:
         if type(index) is tuple:
             return tuple([_coordinate(i, s, d) for i, s, d in zip(index, shape, stride)])

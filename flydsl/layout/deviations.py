@@ -1,10 +1,476 @@
+"""The table of documented deviations: where the reference's result breaks the law of its operation.
+
+Each row names operations, the reason, and an example. `find_deviation` accepts a differing result only with
+an enumerated counterexample against the reference's result, and only when ours is a refusal or passes the
+same enumeration. Tests read the table and recompute every example.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
 from dataclasses import dataclass
+from typing import Any, Callable
+
+from . import leaf
+from .coords import all_indices, crd2idx, idx2crd
+from .compose import composition
+from .divide import _as_divisor, flat_divide, logical_divide, tiled_divide, zipped_divide
+from .errors import DivisionByZero, LayoutError, NotDivisible, NotInjective
+from .int_tuple import (
+    as_modes,
+    ceil_div,
+    congruent,
+    leaves,
+    map_leaves,
+    product,
+    to_str,
+    tuple_is_static,
+)
+from .inverse import complement, gaps, left_inverse
+from .layout import ComposedLayout, Layout, Tile, from_modes, layout_modes
+from .leaf import Sym
+from .measure import cosize, size
+from .modes import append
+from .parse import parse
+from .product import (
+    blocked_product,
+    flat_product,
+    logical_product,
+    raked_product,
+    tiled_product,
+    zipped_product,
+)
+
+LIMIT = 1 << 16
+_DIVIDES = {
+    "logical_divide": logical_divide,
+    "zipped_divide": zipped_divide,
+    "tiled_divide": tiled_divide,
+    "flat_divide": flat_divide,
+}
+_PRODUCTS = {
+    "logical_product": logical_product,
+    "zipped_product": zipped_product,
+    "tiled_product": tiled_product,
+    "flat_product": flat_product,
+    "blocked_product": blocked_product,
+    "raked_product": raked_product,
+}
+_OPERATIONS = {
+    "complement": complement,
+    "left_inverse": left_inverse,
+    "composition": composition,
+    **_DIVIDES,
+    **_PRODUCTS,
+}
 
 
 @dataclass(frozen=True)
-class Row:
+class Deviation:
+    """One row: `broken(operands, result, op)` returns the counterexample of a result as text, or None."""
+
     name: str
+    ops: tuple[str, ...]
+    reason: str
+    broken: Callable
+    example: tuple[str, tuple[str, ...], str]
 
 
-def find_deviation(op, args, expected, ours):
+def _outer(x: Any) -> Any:
+    while isinstance(x, ComposedLayout):
+        x = x.outer
+    return x
+
+
+def _enumerable(*layouts: Any) -> bool:
+    return all(
+        isinstance(x, Layout) and x.is_static and abs(product(x.shape)) <= LIMIT for x in layouts
+    )
+
+
+def _first_difference(got: list, wanted: list) -> str | None:
+    for i, (g, w) in enumerate(zip(got, wanted)):
+        if g != w:
+            return f"at {i} it gives {to_str(g)}, the law asks for {to_str(w)}"
+    if len(got) != len(wanted):
+        return f"it has {len(got)} elements, the law asks for {len(wanted)}"
     return None
+
+
+def broken_composition(operands: list, result: Any, op: str) -> str | None:
+    """composition(a, b)(c) == a(b(c)), by mode for a tile."""
+    a, b, r = _outer(operands[0]), operands[1], _outer(result)
+    if isinstance(b, Tile):
+        pairs = list(zip(layout_modes(a), b.modes, as_parts(r, len(layout_modes(a)))))
+        pairs = [(m, t, p) for m, t, p in pairs if t is not None and not isinstance(t, Tile)]
+        cases = [(m, t if isinstance(t, Layout) else Layout(t, 1), p) for m, t, p in pairs]
+    else:
+        cases = [(a, b, r)]
+    for one, inner, part in cases:
+        if not _enumerable(inner, part) or not one.is_static:
+            continue
+        wanted = [crd2idx(i, one) for i in all_indices(inner)]
+        found = _first_difference(all_indices(part), wanted)
+        if found:
+            return found
+    return None
+
+
+def as_parts(layout: Layout, count: int) -> list[Layout]:
+    """Return the top-level modes, or the layout itself where a single mode was unwrapped."""
+    return [layout] if count == 1 else layout_modes(layout)
+
+
+def broken_complement(operands: list, result: Any, op: str) -> str | None:
+    """(a, complement) reaches every index below the bound exactly once."""
+    a, r = _outer(operands[0]), _outer(result)
+    if 0 in leaves(r.shape):
+        return "it has no elements"
+    bound = operands[1] if len(operands) > 1 else cosize(a)
+    if not _enumerable(a, r) or type(bound) is not int:
+        return None
+    if product(r.shape) <= 0 < bound or bound <= 0:
+        return f"it has {product(r.shape)} elements"
+    ones = [(s, d) for s, d in zip(*a.flat()) if d != 0] or [(1, 0)]
+    filtered = Layout(tuple(s for s, _ in ones), tuple(d for _, d in ones))
+    return _not_a_bijection(filtered, r, bound)
+
+
+def _not_a_bijection(a: Layout, rest: Layout, bound: int) -> str | None:
+    reached = Counter(i + j for i in all_indices(a) for j in all_indices(rest))
+    for i in range(bound):
+        if reached[i] != 1:
+            return f"index {i} is reached {reached[i]} times"
+    twice = next((i for i, n in reached.items() if n > 1), None)
+    return None if twice is None else f"index {twice} is reached {reached[twice]} times"
+
+
+def broken_left_inverse(operands: list, result: Any, op: str) -> str | None:
+    """left_inverse(l)(l(i)) == i."""
+    a, r = _outer(operands[0]), _outer(result)
+    if not _enumerable(a):
+        return None
+    if product(r.shape) <= 0:
+        return f"it has {product(r.shape)} elements"
+    for i, index in enumerate(all_indices(a)):
+        back = crd2idx(index, r)
+        if back != i:
+            return f"l({i}) = {index} maps back to {back}"
+    return None
+
+
+def _divide_parts(op: str, layout: Layout, divisor: Any, r: Layout) -> list[tuple]:
+    """Return (mode, divisor of the mode, tile part, rest part) of a divided layout."""
+    modes = layout_modes(r)
+    if not isinstance(divisor, Tile):
+        n = len(as_modes(divisor.shape)) if op.startswith("flat") else 1
+        tile = modes[0] if n == 1 else from_modes(modes[:n])
+        rest = modes[n] if len(modes) == n + 1 else from_modes(modes[n:])
+        return [(layout, divisor, tile, rest)]
+    n = len(divisor.modes)
+    if op.startswith("logical"):
+        pairs = [layout_modes(m) if len(as_modes(m.shape)) == 2 else None for m in modes[:n]]
+    elif op.startswith("flat"):
+        pairs = list(zip(modes[:n], modes[n : 2 * n]))
+    elif op.startswith("tiled"):
+        pairs = list(zip(layout_modes(modes[0]), modes[1 : n + 1]))
+    else:
+        pairs = list(zip(layout_modes(modes[0]), layout_modes(modes[1])))
+    out = []
+    for mode, entry, pair in zip(layout_modes(layout), divisor.modes, pairs):
+        if entry is not None and not isinstance(entry, Tile) and pair is not None:
+            out.append((mode, entry if isinstance(entry, Layout) else Layout(entry, 1), *pair))
+    return out
+
+
+def broken_divide(operands: list, result: Any, op: str) -> str | None:
+    """Each mode splits into tile and rest as `broken_divide_part` says."""
+    layout, r = (_outer(getattr(x, "layout", x)) for x in (operands[0], result))
+    for mode, d, tile, rest in _divide_parts(op, layout, _as_divisor(operands[1]), r):
+        found = (
+            broken_divide_part(mode, d, tile, rest) if _enumerable(mode, d, tile, rest) else None
+        )
+        if found:
+            return found
+    return None
+
+
+def broken_divide_part(mode: Layout, d: Layout, tile: Layout, rest: Layout) -> str | None:
+    """tile(i) == mode(d(i)) and rest(j) == mode(complement(d)(j)); without complement: nothing is lost."""
+    found = _first_difference(all_indices(tile), [crd2idx(i, mode) for i in all_indices(d)])
+    if found:
+        return "tile: " + found
+    try:
+        gap = complement(d, size(mode))
+    except LayoutError:
+        pairs = ((t, r) for t in all_indices(tile) for r in all_indices(rest))
+        reached = Counter(t + r for t, r in pairs if type(t) is int and type(r) is int)
+        lost = next((v for v in all_indices(mode) if not reached[v]), None)
+        twice = next((v for v, n in reached.items() if n > all_indices(mode).count(v)), None)
+        if lost is None and twice is None:
+            return None
+        return f"value {lost} of the layout is lost" if lost is not None else f"{twice} comes twice"
+    found = _first_difference(all_indices(rest), [crd2idx(i, mode) for i in all_indices(gap)])
+    return None if found is None else "rest: " + found
+
+
+def broken_product(operands: list, result: Any, op: str) -> str | None:
+    """The values are block(i) + gaps(block)(tiler(j)), each as often as the law says."""
+    block, tiler, r = _outer(operands[0]), operands[1], _outer(result)
+    if not _enumerable(block, tiler, r) or any(
+        isinstance(d, leaf.Basis) for d in leaves(block.stride)
+    ):
+        return None
+    try:
+        room = gaps(block, leaf.mul(size(block), cosize(tiler)), False)
+    except LayoutError as error:
+        return f"block and copies collide: {error.condition}"
+    copies = [crd2idx(j, room) for j in all_indices(tiler)]
+    wanted = Counter(i + j for i in all_indices(block) for j in copies)
+    for value in all_indices(r):
+        wanted[value] -= 1
+    wrong = next((v for v in sorted(wanted) if wanted[v]), None)
+    return None if wrong is None else f"value {wrong} comes {-wanted[wrong]:+d} times too often"
+
+
+def _broken_tile_to_shape(operands: list, result: Any, op: str) -> str | None:
+    from .int_tuple import int_tuple_product_each
+    from .layout import make_ordered_layout
+
+    block, target, order = operands
+    outer = _outer(block)
+    extents = as_modes(int_tuple_product_each(target))
+    outer = append(outer, Layout(1, 0), max(len(extents), len(as_modes(outer.shape))))
+    shape = ceil_div(extents, as_modes(int_tuple_product_each(outer.shape)))
+    return broken_product([outer, make_ordered_layout(shape, order)], result, op)
+
+
+def broken_recast(operands: list, result: Any, op: str) -> str | None:
+    """Every bit reached before is reached, and none more often (widening may round up)."""
+    layout, old, new = operands
+    a, r = _outer(layout), _outer(result)
+    if old <= 0 or new <= 0:
+        return f"an element of {min(old, new)} bits holds nothing"
+    if not (a.is_static and r.is_static):
+        return None
+    a, r = _small_leaves(a, r)
+    before = Counter(i * old + b for i in all_indices(a) for b in range(old))
+    after = Counter(i * new + b for i in all_indices(r) for b in range(new))
+    most = max(before.values())
+    wrong = next((b for b in sorted(before | after) if not 0 < after[b] <= most), None)
+    return (
+        None
+        if wrong is None
+        else f"bit {wrong}: {before[wrong]} times before, {after[wrong]} after"
+    )
+
+
+def _small_leaves(a: Layout, r: Layout) -> tuple[Layout, Layout]:
+    """Return both layouts with only the leaves of small strides, few enough to enumerate."""
+    pairs = sorted(zip(zip(*a.flat()), zip(*r.flat())), key=lambda p: abs(p[0][1]))
+    kept, elems = [((1, 0), (1, 0))], 1
+    for one, other in pairs:
+        elems *= max(one[0], other[0], 1)
+        if elems > LIMIT // 16:
+            break
+        kept.append((one, other))
+    return tuple(
+        Layout(tuple(p[n][0] for p in kept), tuple(p[n][1] for p in kept)) for n in (0, 1)
+    )
+
+
+def broken_ceil_div(operands: list, result: Any, op: str) -> str | None:
+    """Each leaf is a / b rounded up."""
+    wanted = ceil_div(*operands)
+    for got, want in zip(leaves(result), leaves(wanted)):
+        if type(got) is int and type(want) is int and got != want:
+            return f"{got} is not the quotient rounded up, {want}"
+    return None
+
+
+def broken_ordered(operands: list, result: Any, op: str) -> str | None:
+    """shape and stride nest alike."""
+    if congruent(result.shape, result.stride):
+        return None
+    return f"stride {to_str(result.stride)} does not nest like shape {to_str(result.shape)}"
+
+
+def broken_for_numbers(operands: list, result: Any, op: str) -> str | None:
+    """With numbers in place of the dynamic leaves, enumeration shows that there is no lawful result."""
+    if all(map(_is_static, operands)):
+        return None
+    for factor in (3, 2, 5):
+        numbers = [_with_numbers(x, factor) for x in operands]
+        try:
+            _OPERATIONS[op](*numbers)
+            return None
+        except (NotDivisible, NotInjective) as error:
+            found = f"{' ; '.join(map(to_str, numbers))}: {error.condition}"
+    return found
+
+
+def _is_static(x: Any) -> bool:
+    x = _outer(x)
+    return x.is_static if isinstance(x, Layout) else isinstance(x, Tile) or tuple_is_static(x)
+
+
+def _with_numbers(x: Any, factor: int) -> Any:
+    if isinstance(x, ComposedLayout):
+        return ComposedLayout(
+            x.inner, _with_numbers(x.offset, factor), _with_numbers(x.outer, factor)
+        )
+    if isinstance(x, Layout):
+        return Layout(_with_numbers(x.shape, factor), _with_numbers(x.stride, factor))
+    if isinstance(x, Tile):
+        return x
+    return map_leaves(lambda i: i.div * factor if isinstance(i, Sym) else i, x)
+
+
+def undefined_quotient(operands: list, result: Any, op: str) -> str | None:
+    """With any number in place of the dynamic leaves the same call divides by zero."""
+    numbers = [map_leaves(lambda i: i.div if isinstance(i, Sym) else i, x) for x in operands]
+    try:
+        ceil_div(*numbers)
+    except DivisionByZero as error:
+        return f"for {to_str(numbers[0])}: {error.condition}"
+    return None
+
+
+def undefined_index(operands: list, result: Any, op: str) -> str | None:
+    """With any number in place of the dynamic index the same call divides by zero."""
+    index, layout = operands
+    if tuple_is_static(index):
+        return None
+    number = map_leaves(lambda i: 0 if isinstance(i, Sym) else i, index)
+    try:
+        idx2crd(number, layout)
+    except DivisionByZero as error:
+        return f"index {to_str(number)}: {error.condition}"
+    return None
+
+
+TABLE: tuple[Deviation, ...] = (
+    Deviation(
+        "composition-ragged",
+        ("composition",),
+        "a stride of the inner layout does not divide the extent it runs through and goes on into the next "
+        "mode: no layout is the composition, so we refuse",
+        broken_composition,
+        ("composition", ("(4,6):(6,1)", "4:3"), "(2,2):(18,1)"),
+    ),
+    Deviation(
+        "composition-basis",
+        ("composition",),
+        "a basis stride of the inner layout names a mode of the outer one; the reference returns the inner "
+        "layout unchanged, we compose with the named mode",
+        broken_composition,
+        ("composition", ("(4,(2,3)):(1,(4,8))", "3:1E1E1"), "3:1E1E1"),
+    ),
+    Deviation(
+        "complement-not-injective",
+        ("complement",),
+        "modes overlap, interleave or run below 0: nothing completes them to a bijection, so we refuse "
+        "(the reference returns empty or incomplete layouts)",
+        broken_complement,
+        ("complement", ("(4,8):(3,5)",), "(3,0,2):(1,12,40)"),
+    ),
+    Deviation(
+        "left-inverse-interleaved",
+        ("left_inverse",),
+        "strides interleave or are negative: the reference's layout does not map indices back, so we refuse",
+        broken_left_inverse,
+        ("left_inverse", ("(6,9):(19,69)",), "(19,3,9):(0,1,6)"),
+    ),
+    Deviation(
+        "divide-ragged",
+        tuple(_DIVIDES),
+        "the divisor has no complement, or the rest cuts through a mode: values are lost, doubled or "
+        "wrong, so we refuse",
+        broken_divide,
+        ("logical_divide", ("((6,8,4)):((0,6,0))", "[4]"), "((4,(2,8,3))):((0,(0,6,0)))"),
+    ),
+    Deviation(
+        "product-ragged",
+        tuple(_PRODUCTS),
+        "the tiler steps through a gap of the block which it does not divide: copies land elsewhere than "
+        "the law says (some on the block itself), so we refuse",
+        broken_product,
+        ("zipped_product", ("32:5", "(16):(4)"), "(32,(2,8)):(5,(4,160))"),
+    ),
+    Deviation(
+        "tile-to-shape-ragged",
+        ("tile_to_shape",),
+        "as product-ragged",
+        _broken_tile_to_shape,
+        (
+            "tile_to_shape",
+            ("(16,16):(1,64)", "(48,64)", "(0,1)"),
+            "((16,3),(16,(2,2))):((1,16),(64,(48,1024)))",
+        ),
+    ),
+    Deviation(
+        "recast-twice-contiguous",
+        ("recast_layout",),
+        "several leaves have stride 1: only the one which runs through neighbours may be split, or elements "
+        "are counted twice; a width of 0 bits is refused",
+        broken_recast,
+        ("recast_layout", ("(4,8):(1,4)", "6", "8"), "(3,24):(1,1)"),
+    ),
+    Deviation(
+        "ceil-div-negative",
+        ("ceil_div",),
+        "a negative dividend is rounded toward zero after adding the divisor; we round up",
+        broken_ceil_div,
+        ("ceil_div", ("(4,-4)", "(3,3)"), "(2,0)"),
+    ),
+    Deviation(
+        "ordered-profile",
+        ("make_ordered_layout",),
+        "the order nests deeper than the shape: the reference's shape and stride nest differently, we refuse",
+        broken_ordered,
+        ("make_ordered_layout", ("4", "(0)"), "4:(1)"),
+    ),
+    Deviation(
+        "dynamic-ragged",
+        tuple(_OPERATIONS),
+        "no number in place of the dynamic leaves gives a lawful result (see the static rows), so we "
+        "refuse while tracing",
+        broken_for_numbers,
+        ("left_inverse", ("(12,5,?{div=4}):(5,1,20)",), "(5,4,?{div=4}):(12,1,60)"),
+    ),
+    Deviation(
+        "dynamic-by-zero",
+        ("int_tuple_div", "int_tuple_mod", "shape_div", "ceil_div"),
+        "a dynamic leaf over a static 0 divides by zero when it runs; we refuse it while tracing, as the "
+        "reference does for static leaves",
+        undefined_quotient,
+        ("ceil_div", ("?", "0"), "?"),
+    ),
+    Deviation(
+        "index-by-stride-zero",
+        ("idx2crd", "get_flat_coord", "get_1d_coord"),
+        "a dynamic index into an extent above 1 with stride 0 divides by zero when it runs; we refuse it "
+        "while tracing, as the reference does for static indices",
+        undefined_index,
+        ("get_1d_coord", ("?{div=2}", "(32,2):(0,32)"), "?"),
+    ),
+)
+
+
+def find_deviation(op: str, args: Any, expected: str, ours: str | None) -> Deviation | None:
+    """Return the row which explains that `expected` differs from ours (None: refused), or None."""
+    operands = [parse(a) for a in args]
+    for row in TABLE:
+        if op not in row.ops or not counterexample(row, op, operands, parse(expected)):
+            continue
+        if ours is None or not counterexample(row, op, operands, parse(ours)):
+            return row
+    return None
+
+
+def counterexample(row: Deviation, op: str, operands: list, result: Any) -> str | None:
+    """Return how `result` breaks the law of the row, or None; what cannot be evaluated proves nothing."""
+    try:
+        return row.broken(operands, result, op)
+    except LayoutError:
+        return None

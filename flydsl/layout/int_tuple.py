@@ -369,8 +369,7 @@ def slice_tuple(x: IntTuple, coord: IntTuple) -> tuple:
 
 
 def dice_tuple(x: IntTuple, coord: IntTuple) -> tuple:
-    """Return the sub-trees of `x` where `coord` is not None, collected in one flat tuple of modes.
-    """
+    """Return the sub-trees of `x` where `coord` is not None, collected in one flat tuple of modes."""
     if type(coord) is not tuple:
         return () if coord is None else (x,)
     if type(x) is not tuple or len(x) != len(coord):

@@ -11,12 +11,15 @@ from typing import Any
 
 from . import leaf
 from .compose import layout_of, merge_leaves
+from .coords import crd2idx
 from .errors import BasisMismatch, NotDivisible, NotInjective, NotStatic, OperandType
 from .int_tuple import to_str
 from .layout import ComposedLayout, Layout, expect_layout, on_outer
 from .leaf import Basis
 from .measure import cosize
 from .memo import operation
+
+ENUMERATE = 4096  # ragged layouts up to this size are decided by trying every element
 
 
 @operation
@@ -99,10 +102,10 @@ def right_inverse(layout: Any) -> Any:
     shapes, strides = [], []
     for s, d, step in sorted(_with_prefix(layout), key=_static_stride):
         value = d.value if type(d) is Basis else d
-        if type(value) is not int or value < current or path not in (None, _path(d)):
+        if type(value) is not int or value != current or type(s) is not int:
             continue
-        if value > current or type(s) is not int:
-            break
+        if path not in (None, _path(d)):
+            continue
         path = _path(d)
         shapes.append(s)
         strides.append(step)
@@ -132,18 +135,35 @@ def left_inverse(layout: Any) -> Any:
     if any(type(d) is Basis for _, d, _ in modes):
         raise BasisMismatch("coordinate strides have no left inverse")
     modes = sorted((m for m in modes if type(m[1]) is int and m[1] != 0), key=_static_stride)
+    ragged = None
     shapes, strides, current, reach, last_step = [], [], 1, 1, 0
     for s, d, step in modes:
         if d < 0:
             raise NotInjective(f"stride {d} runs below index 0")
         if d % current or type(reach) is int and d < reach:
-            raise NotDivisible(
-                f"stride {d} is no multiple of {reach}, where the modes below it end"
-            )
+            ragged = f"stride {d} is no multiple of {reach}, where the modes below it end"
         shapes.append(d // current)
         strides.append(last_step)
         current, last_step, reach = d, step, leaf.mul(s, d)
     if modes:
         shapes.append(modes[-1][0])
         strides.append(last_step)
-    return layout_of(*merge_leaves(tuple(shapes), tuple(strides)))
+    result = layout_of(*merge_leaves(tuple(shapes), tuple(strides)))
+    if ragged and not _undoes(result, modes):
+        raise NotDivisible(ragged)
+    return result
+
+
+def _undoes(inverse: Layout, modes: list[tuple]) -> bool:
+    """Return by enumeration whether `inverse` maps each index of the modes back to its coordinate.
+
+    Only static modes of at most ENUMERATE elements are tried: beyond, the answer is no.
+    """
+    if not all(type(x) is int for mode in modes for x in mode):
+        return False
+    pairs = [(0, 0)]
+    for s, d, step in modes:
+        if len(pairs) * s > ENUMERATE:
+            return False
+        pairs = [(i + c * d, n + c * step) for i, n in pairs for c in range(s)]
+    return all(crd2idx(i, inverse) == n for i, n in pairs)

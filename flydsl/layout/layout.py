@@ -290,8 +290,7 @@ def make_layout(shape: Any, stride: Any) -> Layout:
 
 
 def compact_column_major(shape: IntTuple, start: Any = 1) -> IntTuple:
-    """Return strides which fill `shape` without gaps, first mode fastest, beginning with `start`.
-    """
+    """Return strides which fill `shape` without gaps, first mode fastest, beginning with `start`."""
     return _compact(shape, start)[0]
 
 

@@ -61,8 +61,7 @@ _sym_width, _sym_div, _sym_value = Sym.width.__set__, Sym.div.__set__, Sym.value
 
 
 class Basis:
-    """A coordinate leaf: `value` times the unit coordinate at path `modes`, outermost mode first.
-    """
+    """A coordinate leaf: `value` times the unit coordinate at path `modes`, outermost mode first."""
 
     __slots__ = ("value", "modes")
 
@@ -98,8 +97,7 @@ Leaf = int | Sym | Basis | None
 
 
 class Builder(Protocol):
-    """What makes payloads of results: one method, called with payloads or Python ints as operands.
-    """
+    """What makes payloads of results: one method, called with payloads or Python ints as operands."""
 
     def binary(self, op: str, lhs: Any, rhs: Any, width: int) -> Any:
         """Return the payload of `lhs op rhs`; op is one of add sub mul div mod ceil_div min max
@@ -274,6 +272,8 @@ def div(a: Any, b: Any) -> Any:
         return int_div(a, b)
     if type(b) is int and b == 1 and type(a) is Sym:
         return Sym(a.width, 1, a.value)
+    if type(a) is int and a == 0 and type(b) is Sym:
+        return 0
     width, _, _ = _dynamic("div", a, b)
     return emit("div", a, b, width, 1)
 
@@ -288,13 +288,14 @@ def mod(a: Any, b: Any) -> Any:
         return a - b * int_div(a, b)
     if type(b) is int and b == 1 and type(a) is Sym:
         return 0
+    if type(a) is int and a == 0 and type(b) is Sym:
+        return 0
     width, da, db = _dynamic("mod", a, b)
     return emit("mod", a, b, width, gcd(da, db))
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """Return a / b rounded up; a basis leaf keeps its path; 1 over a (positive) dynamic leaf is 1.
-    """
+    """Return a / b rounded up; a basis leaf keeps its path; 1 over a (positive) dynamic leaf is 1."""
     ta, tb = type(a), type(b)
     if b is None or tb is int and b == 0:
         _refuse_zero("ceil_div", a, b)
@@ -358,8 +359,7 @@ def both(a: Any, b: Any) -> Any:
 
 
 def bits(op: str, a: Any, b: Any, div: int = 1) -> Any:
-    """Return a bit operation (and or xor shl shr) on two leaves; div of a dynamic result as given.
-    """
+    """Return a bit operation (and or xor shl shr) on two leaves; div of a dynamic result as given."""
     if type(a) is int and type(b) is int:
         return _PYTHON[op](a, b)
     width, _, _ = _dynamic(op, a, b)

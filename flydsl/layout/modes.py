@@ -70,8 +70,7 @@ def _select_tuple(x: IntTuple, picked: tuple) -> IntTuple:
 
 
 def select(x: Any, picked: Any) -> Any:
-    """Return the modes in the given order; a single one is returned itself, not as a rank-1 tuple.
-    """
+    """Return the modes in the given order; a single one is returned itself, not as a rank-1 tuple."""
     return _select(x, tuple(picked))
 
 
@@ -106,6 +105,8 @@ def group(x: Any, begin: int, end: int) -> Any:
 def _group_tuple(x: IntTuple, begin: int, end: int) -> IntTuple:
     if type(x) is not tuple:
         return x
+    if begin == end and 0 <= begin <= len(x):
+        return x
     end = _range(x, begin, end)
     return x[:begin] + (x[begin:end],) + x[end:]
 
@@ -125,6 +126,8 @@ def _extend(base: Any, elem: Any, n: int | None, front: bool) -> Any:
         return on_outer(lambda l: _extend(l, elem, n, front), base)
     if isinstance(base, Layout) != isinstance(elem, Layout) or isinstance(elem, ComposedLayout):
         raise OperandType("a layout takes layouts, a tuple takes tuples")
+    if n is not None and type(n) is not int:
+        raise OperandType(f"the wanted rank must be an int, not {to_str(n)}")
     rank = tuple_rank(base.shape if isinstance(base, Layout) else base)
     count = 1 if n is None or n == -1 else n - rank
     if count < 0:

@@ -11,12 +11,13 @@ from typing import Any
 from . import leaf
 from .compose import canonical, composition, scaled
 from .divide import regroup
-from .errors import OperandType, RankMismatch
+from .errors import NotStatic, OperandType, RankMismatch
 from .int_tuple import (
     IntTuple,
     ceil_div,
     int_tuple_product_each,
     make_int_tuple,
+    to_str,
     tuple_rank,
 )
 from .inverse import gaps
@@ -142,9 +143,11 @@ def make_fragment_layout_like(layout: Any) -> Layout:
     expect_layout(layout)
     while type(layout) is ComposedLayout:
         layout = layout.outer
-    shapes, _ = layout.flat()
-    if any(leaf.is_value(s, 0) for s in shapes):
-        raise RankMismatch("an empty layout has no fragment")
+    layout.flat()
+    if not layout.is_static_shape:
+        raise NotStatic(f"registers need static extents, got {to_str(layout.shape)}")
+    if tuple_rank(layout.shape) > 1 and size(layout.shape[0]) == 0:
+        raise RankMismatch("an empty mode has no fragment")
     if tuple_rank(layout.shape) == 1:
         return Layout(layout.shape, compact_column_major(layout.shape))
     first = canonical(Layout(layout.shape[0], compact_column_major(layout.shape[0])))

@@ -6,6 +6,7 @@ Neighbours: `layout` composes them, `recast` shifts them. Does not know memory s
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Any
 
 from . import leaf
@@ -100,7 +101,10 @@ def _replace(x: IntTuple, path: tuple, value: Any) -> IntTuple:
 
 
 def apply_swizzle(index: Any, swizzle: Swizzle) -> Any:
-    """Return the swizzled element index; a trivial swizzle returns it unchanged."""
+    """Return the swizzled element index; a trivial swizzle returns it unchanged.
+
+    Bits below the base stay, so a dynamic index keeps the part of its div that they hold.
+    """
     if swizzle.is_trivial:
         return index
     mask = ((1 << swizzle.bits) - 1) << (swizzle.base + swizzle.shift)
@@ -110,8 +114,9 @@ def apply_swizzle(index: Any, swizzle: Swizzle) -> Any:
         raise OperandType(
             f"a swizzle acts on an integer index, not {index}", "apply_swizzle", (index, swizzle)
         )
+    div = gcd(index.div, 1 << swizzle.base)
     picked = leaf.bits("and", index, mask)
-    return leaf.bits("xor", index, leaf.bits("shr", picked, swizzle.shift), 1)
+    return leaf.bits("xor", index, leaf.bits("shr", picked, swizzle.shift), div)
 
 
 def apply_swizzle_bytes(address: Any, swizzle: Swizzle) -> Any:
