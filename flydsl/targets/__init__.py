@@ -1,0 +1,1 @@
+"""Code generation targets: each turns lowered IR into something that runs."""

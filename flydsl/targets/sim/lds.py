@@ -1,0 +1,80 @@
+"""LDS (one row of bytes per workgroup) and private memory (one row per lane)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flydsl.targets.sim.memory import Buffer, bounds_of, fill_poison, gather, low_bits, park_inactive, scatter
+
+if TYPE_CHECKING:
+    from flydsl.targets.sim.machine import Machine
+
+
+class RowMemory(Buffer):
+    """`rows` rows of `nbytes` bytes each, padded to 16; `arrays` names the arrays inside a row: (first byte, end)."""
+
+    def __init__(self, rows: int, nbytes: int, arrays: dict[str, tuple[int, int]]):
+        self.rows = rows
+        self.nbytes = nbytes
+        self.pitch = max(16, -(-nbytes // 16) * 16)
+        self.arrays = arrays
+        raw = np.empty(rows * self.pitch, np.uint8)
+        fill_poison(raw)
+        super().__init__(raw)
+        self.shadow: Any = None
+
+
+class RowAccess:
+    """Loads and stores of one machine to LDS or private memory. `row_offset` is the first byte of each lane's row."""
+
+    def __init__(self, machine: Machine, memory: RowMemory, row_offset: Any, what: str):
+        self.machine = machine
+        self.memory = memory
+        self.row_offset = row_offset
+        self.what = what
+        self.watch = machine.watch
+
+    def check(self, site: int, addr: Any, base: str | None, nbytes: int, align: int, m: Any, write: bool) -> tuple[Any, Any, int]:
+        """Return (addresses, mask, low bits) with faulty lanes reported and masked out."""
+        if m is not None:
+            addr = park_inactive(addr, m)
+        low, high = bounds_of(addr)
+        first, end = self.memory.arrays.get(base, (0, self.memory.nbytes))
+        if low < first or high + nbytes > end:
+            bad = (addr < first) | (addr + nbytes > end)
+            if m is not None:
+                bad = bad & m
+            self.machine.row_bounds(site, self.what, base, (first, end), addr, nbytes, bad, write)
+            m = ~bad if m is None else m & ~bad
+            addr = np.where(bad, addr.dtype.type(first), addr)
+            if end - first < nbytes:
+                m = np.zeros_like(bad)
+                addr = addr * 0
+        bits = low_bits(addr)
+        if bits & (align - 1):
+            self.machine.row_misaligned(site, self.what, addr, align, m)
+        return addr, m, bits
+
+    def load(self, site: int, addr: Any, base: str | None, dtype: Any, n: int | None, align: int, m: Any) -> Any:
+        """Return the values at byte offsets of each lane's row."""
+        nbytes = np.dtype(dtype).itemsize * (n or 1)
+        addr, m, bits = self.check(site, addr, base, nbytes, align, m, False)
+        off = addr + self.row_offset
+        if self.watch is not None and self.what == "LDS":
+            self.watch.lds_load(self.machine, site, self.memory, addr, off, nbytes, m, base)
+        elif self.watch is not None:
+            self.watch.private_load(self.machine, site, self.memory, addr, off, nbytes, m, base)
+        return gather(self.memory, off, dtype, n, bits)
+
+    def store(self, site: int, addr: Any, base: str | None, value: Any, n: int | None, align: int, m: Any) -> None:
+        """Write values at byte offsets of each lane's row."""
+        nbytes = value.dtype.itemsize * (n or 1)
+        addr, m, bits = self.check(site, addr, base, nbytes, align, m, True)
+        off = addr + self.row_offset
+        if self.watch is not None and self.what == "LDS":
+            self.watch.lds_store(self.machine, site, self.memory, addr, off, nbytes, m, value, n, base)
+        elif self.watch is not None:
+            self.watch.private_store(self.machine, site, self.memory, addr, off, nbytes, m, base)
+        scatter(self.memory, off, value, n, bits, m)

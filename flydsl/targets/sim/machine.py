@@ -1,0 +1,209 @@
+"""One execution context: all lanes of a slab of workgroups in lockstep, or one wave of each of them.
+
+Generated code calls its methods; the memories behind it are shared by the contexts of a slab.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flydsl.targets.sim.atomic import AtomicAccess
+from flydsl.targets.sim.buffer import BufferAccess
+from flydsl.targets.sim.flat import FlatAccess
+from flydsl.targets.sim.lds import RowAccess, RowMemory
+from flydsl.targets.sim.mask import Mask
+from flydsl.targets.sim.memory import GlobalAccess, GlobalMemory, Region
+from flydsl.targets.sim.options import LaunchConfig, SimOptions
+from flydsl.targets.sim.pending import PendingCopies
+from flydsl.targets.sim.report import Reporter
+
+
+@dataclass
+class Slab:
+    """Workgroups `first .. first + count - 1` (x fastest) of a launch, and their LDS."""
+
+    first: int
+    count: int
+    lds: RowMemory
+
+
+@dataclass
+class LaunchState:
+    """What all slabs of a launch share."""
+
+    config: LaunchConfig
+    options: SimOptions
+    wave_size: int
+    memory: GlobalMemory
+    bases: list[Region | None]
+    reporter: Reporter
+    watch: Any
+    arch: str
+    private_bytes: int
+    private_arrays: dict[str, tuple[int, int]]
+
+
+def flat_or_scalar(values: np.ndarray, axis: int) -> Any:
+    """Return an int64 array along lane axis `axis`, or a scalar when all values agree."""
+    if (values == values[0]).all():
+        return np.int64(values[0])
+    return values.astype(np.int64)[None, :] if axis == 1 else values.astype(np.int64)[:, None]
+
+
+class Machine:
+    """Lanes (G workgroups, B threads from `first_thread`) of a slab."""
+
+    def __init__(self, launch: LaunchState, slab: Slab, first_thread: int, threads: int):
+        self.launch = launch
+        self.slab = slab
+        self.arch = launch.arch
+        self.G, self.B = slab.count, threads
+        self.first_thread = first_thread
+        self.wave_size = launch.wave_size
+        self.watch = launch.watch
+        self.reporter = launch.reporter
+        self._xor: dict[int, np.ndarray] = {}
+        self._trips: dict[int, int] = {}
+        self._set_threads()
+        self._set_blocks()
+        self._bind_memories()
+
+    # --- registers ---------------------------------------------------------------------------------------------------
+
+    def _set_threads(self) -> None:
+        bx, by, bz = self.launch.config.block
+        total = bx * by * bz
+        linear = np.arange(self.first_thread, self.first_thread + self.B)
+        self.mask0 = None if linear[-1] < total else (linear < total)[None, :]
+        capped = np.minimum(linear, total - 1)
+        self.tid_x = flat_or_scalar(capped % bx, 1)
+        self.tid_y = flat_or_scalar(capped // bx % by, 1)
+        self.tid_z = flat_or_scalar(capped // (bx * by), 1)
+        lane = linear % self.wave_size
+        self.lane_in_wave = lane[None, :]
+        self.lane_id = lane[None, :]
+        self.wave_base = (np.arange(self.B) - lane)[None, :]
+        self.wave_id = flat_or_scalar(linear // self.wave_size, 1)
+        self.wave_size_value = np.int64(self.wave_size)
+        self.num_waves = np.int64(-(-total // self.wave_size))
+        self.bdim_x, self.bdim_y, self.bdim_z = (np.int64(v) for v in self.launch.config.block)
+
+    def _set_blocks(self) -> None:
+        gx, gy, gz = grid = self.launch.config.grid
+        linear = np.arange(self.slab.first, self.slab.first + self.G)
+        coords = [linear % gx, linear // gx % gy, linear // (gx * gy)]
+        cluster = self.launch.config.cluster
+        for axis, values, size, cl in zip("xyz", coords, grid, cluster):
+            setattr(self, f"bid_{axis}", flat_or_scalar(values, 0))
+            setattr(self, f"gdim_{axis}", np.int64(size))
+            setattr(self, f"cid_{axis}", flat_or_scalar(values // cl, 0))
+            setattr(self, f"cbid_{axis}", flat_or_scalar(values % cl, 0))
+            setattr(self, f"cdim_{axis}", np.int64(cl))
+            setattr(self, f"ncluster_{axis}", np.int64(-(-size // cl)))
+            tid, bdim = getattr(self, f"tid_{axis}"), getattr(self, f"bdim_{axis}")
+            setattr(self, f"gid_{axis}", getattr(self, f"bid_{axis}") * bdim + tid)
+
+    def _bind_memories(self) -> None:
+        launch, slab = self.launch, self.slab
+        row = np.arange(self.G, dtype=np.int64)[:, None] * slab.lds.pitch if self.G > 1 else np.int64(0)
+        self.global_access = GlobalAccess(self, launch.memory, launch.bases)
+        self.lds_access = RowAccess(self, slab.lds, row, "LDS")
+        self.load_g, self.store_g = self.global_access.load, self.global_access.store
+        self.load_l, self.store_l = self.lds_access.load, self.lds_access.store
+        self.private_access = None
+        if launch.private_bytes:
+            private = RowMemory(self.G * self.B, launch.private_bytes, launch.private_arrays)
+            rows = np.arange(self.G * self.B, dtype=np.int64).reshape(self.G, self.B) * private.pitch
+            self.private_access = RowAccess(self, private, rows, "private memory")
+            self.load_p, self.store_p = self.private_access.load, self.private_access.store
+        self.flat_access = FlatAccess(self)
+        self.load_f, self.store_f = self.flat_access.load, self.flat_access.store
+        buffers = BufferAccess(self, self.global_access)
+        self.buffer_load, self.buffer_store, self.buffer_atomic = buffers.load, buffers.store, buffers.atomic
+        self.buffer_access = buffers
+        atomics = AtomicAccess(self)
+        self.atomic, self.cmpxchg = atomics.read_modify_write, atomics.compare_exchange
+        self.pending = PendingCopies(self)
+
+    def xor_index(self, k: int) -> np.ndarray:
+        """Return the thread numbers `b ^ k`."""
+        found = self._xor.get(k)
+        if found is None:
+            found = self._xor[k] = np.arange(self.B) ^ k
+        return found
+
+    # --- order -------------------------------------------------------------------------------------------------------
+
+    def barrier(self, site: int, m: Mask, is_fenced: bool) -> int:
+        """Note that the lanes of `m` arrive at a barrier; returns the site, which the scheduler receives."""
+        if m is not None and m is not self.mask0:
+            self.reporter.barrier_mask(self, site, m)
+        if self.watch is not None:
+            self.watch.barrier(self, site, m, is_fenced)
+        return site
+
+    def barrier_signal(self, site: int, barrier: int, m: Mask) -> None:
+        """Note the arrival half of a split barrier; the wait half is where waves meet."""
+
+    def fence(self, site: int, scope: str) -> None:
+        """Memory is always up to date here; fences only matter to the checks."""
+        if self.watch is not None:
+            self.watch.fence(self, site, scope)
+
+    def count_trip(self, site: int) -> None:
+        """Count a trip of a divergent loop and stop an endless one."""
+        trips = self._trips[site] = self._trips.get(site, 0) + 1
+        if trips > self.launch.options.trip_limit:
+            self.reporter.endless(self, site, trips)
+
+    # --- reports -----------------------------------------------------------------------------------------------------
+
+    def position(self, lanes: Any) -> tuple[int, int]:
+        """Return (workgroup in the slab, thread in the machine) of the first true lane of a mask."""
+        lanes = np.asarray(lanes)
+        if lanes.ndim == 0:
+            return 0, 0
+        first = int(lanes.reshape(-1).argmax())
+        g, b = divmod(first, lanes.shape[1])
+        if lanes.shape[1] == 1 and self.mask0 is not None:
+            b = 0
+        return g, b
+
+    def block_of(self, g: int) -> tuple[int, int, int]:
+        """Return the block id of workgroup `g` of the slab."""
+        gx, gy, _ = self.launch.config.grid
+        linear = self.slab.first + g
+        return linear % gx, linear // gx % gy, linear // (gx * gy)
+
+    def thread_of(self, b: int) -> tuple[int, int, int]:
+        """Return the thread id of thread `b` of this machine."""
+        bx, by, _ = self.launch.config.block
+        linear = self.first_thread + b
+        return linear % bx, linear // bx % by, linear // (bx * by)
+
+    def undefined(self, site: int, what: str, bad: Any, m: Mask) -> None:
+        self.reporter.undefined(self, site, what, bad, m)
+
+    def fault_step(self, site: int, step: Any) -> None:
+        self.reporter.loop_step(self, site, int(step))
+
+    def out_of_bounds(self, site: int, near: Region | None, addr: Any, nbytes: int, bad: Any, write: bool) -> None:
+        self.reporter.out_of_bounds(self, site, near, addr, nbytes, bad, write)
+
+    def misaligned(self, site: int, region: Region, off: Any, align: int, m: Mask, nbytes: int) -> None:
+        self.reporter.misaligned(self, site, region, off, align, m, nbytes)
+
+    def read_only(self, site: int, region: Region, off: Any, m: Mask) -> None:
+        self.reporter.read_only(self, site, region, off, m)
+
+    def row_bounds(self, site: int, what: str, base: str | None, span: tuple[int, int], addr: Any, nbytes: int, bad: Any, write: bool) -> None:
+        self.reporter.row_bounds(self, site, what, base, span, addr, nbytes, bad, write)
+
+    def row_misaligned(self, site: int, what: str, addr: Any, align: int, m: Mask) -> None:
+        self.reporter.row_misaligned(self, site, what, addr, align, m)
+
+    def printf(self, site: int, text: str, args: tuple, m: Mask) -> None:
+        self.reporter.printf(self, text, args, m)

@@ -1,0 +1,249 @@
+"""Global memory: typed access to real addresses, checked against the allocations of the launch.
+
+`gather` and `scatter` move bytes of one buffer; LDS and private memory use them too. The allocation is resolved once per access from the smallest and
+largest address; lanes are searched one by one only if that fails.
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flydsl.targets.sim.options import Allocation
+
+if TYPE_CHECKING:
+    from flydsl.targets.sim.machine import Machine
+
+ITEM_TYPES = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64, 16: np.complex128}
+SHIFT = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
+POISON = np.array([0xC1, 0x7F] * 8, np.uint8)  # NaN as f32, f16 and bf16; 2143387585 as i32
+
+
+class Buffer:
+    """Bytes seen through views of each item size. The first byte lies on a 16-byte boundary."""
+
+    def __init__(self, raw: np.ndarray):
+        self.raw = raw
+        self._views = {1: raw}
+
+    def view(self, item: int) -> np.ndarray:
+        """Return the buffer as items of 1, 2, 4, 8 or 16 bytes."""
+        found = self._views.get(item)
+        if found is None:
+            usable = len(self.raw) // item * item
+            found = self._views[item] = self.raw[:usable].view(ITEM_TYPES[item])
+        return found
+
+
+class Region(Buffer):
+    """One allocation. The view may begin up to 15 bytes before it and end after it, in the same memory granule."""
+
+    def __init__(self, allocation: Allocation, number: int):
+        self.allocation = allocation
+        self.number = number
+        self.start = allocation.address
+        self.end = allocation.address + allocation.nbytes
+        self.origin = self.start & ~15
+        span = (self.end + 15 & ~15) - self.origin
+        raw = (ctypes.c_uint8 * span).from_address(self.origin) if allocation.nbytes else (ctypes.c_uint8 * 0)()
+        super().__init__(np.ctypeslib.as_array(raw))
+        self.shadow: Any = None
+
+
+def fill_poison(raw: np.ndarray) -> None:
+    """Fill bytes with the pattern that reads as NaN or as a conspicuous integer."""
+    whole = len(raw) // 16 * 16
+    raw[:whole].reshape(-1, 16)[:] = POISON
+    raw[whole:] = POISON[: len(raw) - whole]
+
+
+def low_bits(off: Any) -> int:
+    """Return the OR of all offsets, whose low bits say how aligned they are."""
+    return int(off) if off.ndim == 0 else int(np.bitwise_or.reduce(off, axis=None))
+
+
+def item_size(nbytes: int, bits: int) -> int:
+    """Return the largest item that divides `nbytes` and all offsets whose OR is `bits`, at most 16."""
+    both = nbytes | bits | 16
+    return both & -both
+
+
+def gather(buffer: Buffer, off: Any, dtype: Any, n: int | None, bits: int) -> Any:
+    """Return the values at byte offsets `off`; vectors get a last axis of `n`."""
+    nbytes = np.dtype(dtype).itemsize * (n or 1)
+    item = item_size(nbytes, bits)
+    index = off >> SHIFT[item]
+    view = buffer.view(item)
+    if nbytes == item:
+        got = view[index] if index.ndim == 0 else view.take(index)
+        if n is None:
+            return got.view(dtype) if dtype is not np.bool_ else (got & 1).astype(bool)
+        return np.asarray(got)[..., None].view(dtype)
+    k = nbytes // item
+    got = view.take(index[..., None] + np.arange(k))
+    return got.view(dtype) if n is not None else got.view(dtype)[..., 0]
+
+
+def scatter(buffer: Buffer, off: Any, value: Any, n: int | None, bits: int, m: Any) -> None:
+    """Write values at byte offsets; lanes outside the mask write nothing. Offsets and values broadcast against each other."""
+    nbytes = value.dtype.itemsize * (n or 1)
+    item = item_size(nbytes, bits)
+    shape = np.broadcast_shapes(off.shape, value.shape if n is None else value.shape[:-1], () if m is None else m.shape)
+    index = off >> SHIFT[item]
+    if item < nbytes:
+        index = index[..., None] + np.arange(nbytes // item)
+    view = buffer.view(item)
+    items = as_items(value, n, item, nbytes)
+    if m is None:
+        view[index] = items
+        return
+    chosen = np.broadcast_to(m, shape)
+    extra = index.shape[off.ndim :]
+    index = np.broadcast_to(index, shape + extra)[chosen]
+    items = np.broadcast_to(items, shape + extra)[chosen]
+    view[index] = items
+
+
+def as_items(value: Any, n: int | None, item: int, nbytes: int) -> Any:
+    """Return a value's bits as items: shape (lanes), or (lanes, k) where an item is smaller than the value."""
+    if value.dtype == bool:
+        value = value.view(np.uint8)
+    whole = value if n is not None else value[..., None]
+    if not (isinstance(whole, np.ndarray) and whole.flags.c_contiguous):
+        whole = np.ascontiguousarray(whole)
+    items = whole.view(ITEM_TYPES[item])
+    return items[..., 0] if item == nbytes else items
+
+
+def bounds_of(addr: Any) -> tuple[int, int]:
+    """Return the smallest and largest address as Python integers."""
+    if addr.ndim == 0:
+        value = int(addr)
+        return value, value
+    return int(addr.min()), int(addr.max())
+
+
+def park_inactive(addr: Any, m: Any) -> Any:
+    """Return addresses where inactive lanes repeat that of an active one, so that one range test and one gather serve all."""
+    shape = np.broadcast_shapes(addr.shape, m.shape)
+    active = np.broadcast_to(m, shape)
+    wide = np.broadcast_to(addr, shape)
+    first = active.reshape(-1).argmax()
+    return np.where(active, wide, wide.flat[first])
+
+
+class GlobalMemory:
+    """The allocations of a launch, sorted by address."""
+
+    def __init__(self, allocations: tuple[Allocation, ...]):
+        ordered = sorted((a for a in allocations if a.nbytes > 0), key=lambda a: (a.address, -a.nbytes))
+        self.regions = [Region(a, i) for i, a in enumerate(ordered)]
+        self.starts = [r.start for r in self.regions]
+        self.start_array = np.array(self.starts, np.int64)
+        self.end_array = np.array([r.end for r in self.regions], np.int64)
+
+    def find(self, address: int) -> Region | None:
+        """Return the allocation that holds `address`."""
+        i = bisect.bisect_right(self.starts, address) - 1
+        while i >= 0:
+            if address < self.regions[i].end:
+                return self.regions[i]
+            i -= 1
+            if i >= 0 and self.regions[i].end <= address and self.starts[i] != self.starts[i + 1]:
+                break
+        return None
+
+    def base_regions(self, args: list[Any]) -> list[Region | None]:
+        """Return, per kernel argument, the allocation that a pointer argument points into."""
+        return [self.find(int(a)) if isinstance(a, (int, np.integer)) and int(a) > 4096 else None for a in args]
+
+
+class GlobalAccess:
+    """Loads and stores of one machine."""
+
+    def __init__(self, machine: Machine, memory: GlobalMemory, bases: list[Region | None]):
+        self.machine = machine
+        self.memory = memory
+        self.bases = bases
+        self.watch = machine.watch
+
+    def region_for(self, addr: Any, base: int | None, nbytes: int) -> Region | None:
+        """Return the allocation that holds all accesses, or None."""
+        low, high = bounds_of(addr)
+        region = self.bases[base] if base is not None else None
+        if region is None:
+            region = self.memory.find(low)
+        if region is None or low < region.start or high + nbytes > region.end:
+            return None
+        return region
+
+    def load(self, site: int, addr: Any, base: int | None, dtype: Any, n: int | None, align: int, m: Any) -> Any:
+        """Return the values at global addresses."""
+        nbytes = np.dtype(dtype).itemsize * (n or 1)
+        if m is not None:
+            addr = park_inactive(addr, m)
+        region = self.region_for(addr, base, nbytes)
+        if region is None:
+            return self.load_apart(site, addr, base, dtype, n, align, m)
+        off = addr - region.origin
+        bits = low_bits(off)
+        if bits & (align - 1):
+            self.machine.misaligned(site, region, off, align, m, nbytes)
+        if self.watch is not None:
+            self.watch.global_load(self.machine, site, region, off, nbytes, m)
+        return gather(region, off, dtype, n, bits)
+
+    def store(self, site: int, addr: Any, base: int | None, value: Any, n: int | None, align: int, m: Any) -> None:
+        """Write values at global addresses."""
+        nbytes = value.dtype.itemsize * (n or 1)
+        parked = addr if m is None else park_inactive(addr, m)
+        region = self.region_for(parked, base, nbytes)
+        if region is None:
+            self.store_apart(site, parked, base, value, n, align, m)
+            return
+        off = parked - region.origin
+        bits = low_bits(off)
+        if bits & (align - 1):
+            self.machine.misaligned(site, region, off, align, m, nbytes)
+        if not region.allocation.writable:
+            self.machine.read_only(site, region, off, m)
+            return
+        if self.watch is not None:
+            self.watch.global_store(self.machine, site, region, off, nbytes, m, value, n)
+        scatter(region, off, value, n, bits, m)
+
+    # --- accesses that do not lie in one allocation ---------------------------------------------------------------------
+
+    def split(self, site: int, addr: Any, base: int | None, nbytes: int, m: Any, write: bool) -> list[tuple[Region, np.ndarray]]:
+        """Return (allocation, lanes) pairs of the valid lanes; report the others."""
+        lanes = np.ones(addr.shape, bool) if m is None else np.broadcast_to(m, addr.shape)
+        parts = []
+        allowed = [self.bases[base]] if base is not None and self.bases[base] is not None else self.memory.regions
+        left = np.array(lanes)
+        for region in allowed:
+            inside = left & (addr >= region.start) & (addr + nbytes <= region.end)
+            if inside.any():
+                parts.append((region, inside))
+                left &= ~inside
+        if left.any():
+            near = self.bases[base] if base is not None else None
+            self.machine.out_of_bounds(site, near, addr, nbytes, left, write)
+        return parts
+
+    def load_apart(self, site: int, addr: Any, base: int | None, dtype: Any, n: int | None, align: int, m: Any) -> Any:
+        nbytes = np.dtype(dtype).itemsize * (n or 1)
+        shape = addr.shape if n is None else (*addr.shape, n)
+        out = np.zeros(shape, dtype)
+        for region, inside in self.split(site, addr, base, nbytes, m, False):
+            off = addr[inside] - region.origin
+            out[inside] = gather(region, off, dtype, n, low_bits(off))
+        return out[()]
+
+    def store_apart(self, site: int, addr: Any, base: int | None, value: Any, n: int | None, align: int, m: Any) -> None:
+        nbytes = value.dtype.itemsize * (n or 1)
+        for region, inside in self.split(site, addr, base, nbytes, m, True):
+            off = np.where(inside, addr, region.start) - region.origin
+            scatter(region, off, value, n, low_bits(off), inside)

@@ -1,0 +1,81 @@
+"""What a launch is given: allocations, options, geometry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined")
+REPORTS = ("banks",)
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Memory that a launch may access. `strides` and `shape` are in elements, `itemsize` and `nbytes` in bytes."""
+
+    name: str
+    address: int
+    nbytes: int
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    itemsize: int = 1
+    dtype: str = "i8"
+    writable: bool = True
+
+    def coordinate(self, byte_offset: int) -> tuple[int, ...] | None:
+        """Return the multi-dimensional index of the element at a byte offset, or None where no index has it.
+
+        Dimensions are taken from the largest stride down; the first one may run past its extent, so that an access past the
+        end shows which index is too large.
+        """
+        if not self.shape or byte_offset < 0 or any(s < 0 for s in self.strides):
+            return None
+        rest = byte_offset // self.itemsize
+        index = [0] * len(self.shape)
+        order = sorted((i for i, s in enumerate(self.strides) if s > 0), key=lambda i: (-self.strides[i], i))
+        for i in order:
+            index[i] = rest // self.strides[i]
+            rest -= index[i] * self.strides[i]
+        return tuple(index) if rest == 0 else None
+
+
+@dataclass(frozen=True)
+class SimOptions:
+    """How a launch runs.
+
+    `checks`: names of `CHECKS` and `REPORTS`; `on_finding`: `raise` at the first fault, `warn`, or `collect`;
+    `schedule`: `lockstep`, `ahead`, `reverse`, `random:SEED`, or `auto` (lockstep unless waves must run apart);
+    `lanes`: how many lanes a slab has at most; `trip_limit`: trips of one divergent loop before it counts as endless.
+    """
+
+    checks: frozenset[str] = frozenset(CHECKS)
+    on_finding: str = "raise"
+    schedule: str = "auto"
+    lanes: int = 32768
+    slab_bytes: int = 1 << 20
+    trip_limit: int = 1 << 24
+    max_findings: int = 100
+
+    def __post_init__(self) -> None:
+        unknown = set(self.checks) - {*CHECKS, *REPORTS}
+        if unknown:
+            raise ValueError(f"unknown simulator checks: {', '.join(sorted(unknown))}; known: {', '.join((*CHECKS, *REPORTS))}")
+        if self.on_finding not in ("raise", "warn", "collect"):
+            raise ValueError(f"on_finding must be raise, warn or collect, not {self.on_finding!r}")
+        name = self.schedule.partition(":")[0]
+        if name not in ("auto", "lockstep", "ahead", "reverse", "random"):
+            raise ValueError(f"unknown schedule {self.schedule!r}; known: lockstep, ahead, reverse, random:SEED")
+
+    def has(self, check: str) -> bool:
+        """Return whether a check is on."""
+        return check in self.checks
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """Geometry of a launch, in workgroups and threads."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    dynamic_lds_bytes: int = 0
+    allocations: tuple[Allocation, ...] = field(default=())

@@ -1,0 +1,272 @@
+"""A lowered module that can be launched: translated kernel by kernel on first use, or restored from text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flydsl.diag.errors.simulator import SimBadLaunch
+from flydsl.targets.sim.findings import Finding
+from flydsl.targets.sim.lds import RowMemory
+from flydsl.targets.sim.machine import LaunchState, Slab
+from flydsl.targets.sim.memory import GlobalMemory
+from flydsl.targets.sim.namespace import NAMESPACE
+from flydsl.targets.sim.numeric import TYPES
+from flydsl.targets.sim.options import Allocation, LaunchConfig, SimOptions
+from flydsl.targets.sim.report import Reporter
+from flydsl.targets.sim.schedule import run_slab
+from flydsl.targets.sim.translate.text import KernelText
+
+PAYLOAD_VERSION = 1
+LDS_BYTES = {"gfx942": 65536, "gfx950": 163840, "gfx1250": 327680}
+
+
+@dataclass
+class RunReport:
+    """What a launch did: findings in the order they were met, time, and amount of work."""
+
+    kernel: str
+    findings: list[Finding] = field(default_factory=list)
+    seconds: float = 0.0
+    lanes: int = 0
+    num_ops: int = 0
+    slabs: int = 0
+    seed: int | None = None
+    banks: Any = None
+
+
+@dataclass
+class _Compiled:
+    text: KernelText
+    function: Any
+
+
+class Program:
+    """The kernels of one lowered module for one architecture.
+
+    `source`: an MLIR module or its text. Kernels are translated on first launch and kept.
+    """
+
+    def __init__(self, source: Any, arch: str | None = None):
+        self._text: str | None = source if isinstance(source, str) else None
+        self._module = None if isinstance(source, str) else source
+        self._arch = arch
+        self._lowered: Any = None
+        self._compiled: dict[str, _Compiled] = {}
+        self._names: list[str] | None = None
+
+    # --- module ------------------------------------------------------------------------------------------------------
+
+    @property
+    def lowered(self) -> Any:
+        """The parsed module."""
+        if self._lowered is None:
+            from flydsl.ir import ir, make_context
+            from flydsl.targets.sim.translate.module import LoweredModule
+
+            if self._module is None:
+                self._module = ir.Module.parse(self._text, make_context())
+            self._lowered = LoweredModule(self._module, self.arch)
+        return self._lowered
+
+    @property
+    def arch(self) -> str:
+        """The simulated chip: as given, else as the module says."""
+        if self._arch is None:
+            if self._module is None:
+                from flydsl.ir import ir, make_context
+
+                self._module = ir.Module.parse(self._text, make_context())
+            attrs = self._module.operation.attributes
+            self._arch = attrs["fly.arch"].value if "fly.arch" in attrs else "gfx942"
+        return self._arch
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of the kernels."""
+        if self._names is None:
+            self._names = list(self.lowered.functions)
+        return list(self._names)
+
+    @property
+    def text(self) -> str:
+        """The lowered IR."""
+        if self._text is None:
+            self._text = self._module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
+        return self._text
+
+    def translated(self, kernel: str) -> KernelText:
+        """Return the translated text of `kernel`."""
+        return self._get(kernel).text
+
+    def _get(self, kernel: str) -> _Compiled:
+        found = self._compiled.get(kernel)
+        if found is None:
+            found = self._compiled[kernel] = compile_text(self.lowered.translate(kernel))
+        return found
+
+    # --- text form ---------------------------------------------------------------------------------------------------
+
+    def to_payload(self) -> dict[str, Any]:
+        """Return the program as a dict of strings, numbers and lists (JSON), with every kernel translated."""
+        kernels = [asdict(self._get(name).text) for name in self.kernels]
+        return {"version": PAYLOAD_VERSION, "arch": self.arch, "ir": self.text, "kernels": kernels}
+
+    @classmethod
+    def from_payload(cls, payload: dict[str, Any]) -> Program:
+        """Return the program of `to_payload`; a payload of another version is translated again from its IR."""
+        program = cls(payload["ir"], payload["arch"])
+        if payload.get("version") == PAYLOAD_VERSION:
+            for kernel in payload["kernels"]:
+                text = KernelText.from_json(kernel)
+                program._compiled[text.name] = compile_text(text)
+            program._names = [k["name"] for k in payload["kernels"]]
+        return program
+
+    # --- launch --------------------------------------------------------------------------------------------------------
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        args: Sequence[Any],
+        allocations: Sequence[Allocation] = (),
+        dynamic_lds_bytes: int = 0,
+        cluster: Sequence[int] = (1, 1, 1),
+        options: SimOptions | None = None,
+    ) -> RunReport:
+        """Run a kernel on host memory and return what was found.
+
+        Units    `grid` in workgroups, `block` in threads, `cluster` in workgroups; `args`: ints are addresses for pointers
+        Raises   SimFindings: a fault, with `on_finding="raise"`; SimBadLaunch: arguments or geometry that do not fit
+        """
+        config = LaunchConfig(tuple(grid), tuple(block), tuple(cluster), dynamic_lds_bytes, tuple(allocations))
+        compiled = self._get(kernel)
+        return run_launch(compiled, config, args, options or SimOptions(), self.arch)
+
+
+def compile_text(text: KernelText) -> _Compiled:
+    """Return the generator function of a translated kernel."""
+    namespace = dict(NAMESPACE)
+    exec(compile(text.source, f"<sim:{text.name}>", "exec"), namespace)  # noqa: S102  (our own translation)
+    return _Compiled(text, namespace["kernel"])
+
+
+def run_launch(compiled: _Compiled, config: LaunchConfig, args: Sequence[Any], options: SimOptions, arch: str) -> RunReport:
+    """Run all workgroups, slab by slab."""
+    started = time.perf_counter()
+    text = compiled.text
+    check_launch(text, config, args, arch)
+    values = [typed_argument(a, p) for a, p in zip(args, text.params)]
+    memory = GlobalMemory(config.allocations)
+    reporter = Reporter(text.name, text.sites, options)
+    wave_size = 32 if arch.startswith(("gfx10", "gfx11", "gfx12")) else 64
+    bases = memory.base_regions([a if p[1][0] == "p" else None for a, p in zip(args, text.params)])
+    lds_bytes, arrays = lds_layout(text, config)
+    launch = LaunchState(
+        config, options, wave_size, memory, bases, reporter, None, arch, text.private_bytes, text.private_arrays
+    )
+    launch.watch = make_watch(launch, text)
+    groups = config.grid[0] * config.grid[1] * config.grid[2]
+    threads = -(-(config.block[0] * config.block[1] * config.block[2]) // wave_size) * wave_size
+    per_slab = slab_groups(text, options, threads, lds_bytes, groups)
+    report = RunReport(text.name, lanes=groups * threads, num_ops=text.num_ops)
+    with np.errstate(all="ignore"):
+        for first in range(0, groups, per_slab):
+            count = min(per_slab, groups - first)
+            slab = Slab(first, count, RowMemory(count, lds_bytes, arrays))
+            run_slab(launch, slab, compiled.function, text, values, threads)
+            report.slabs += 1
+    if launch.watch is not None:
+        launch.watch.finish(launch)
+        report.banks = getattr(launch.watch, "banks", None)
+    report.findings = list(reporter.findings.values())
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def make_watch(launch: LaunchState, text: KernelText) -> Any:
+    """Return the memory checks of a launch, or None when only bounds are checked."""
+    from flydsl.targets.sim.sanitize import make_watch as make
+
+    return make(launch, text)
+
+
+def slab_groups(text: KernelText, options: SimOptions, threads: int, lds_bytes: int, groups: int) -> int:
+    """Return how many workgroups run at once: bounded by lanes, by bytes of the widest value, by LDS in total."""
+    lanes = max(threads, min(options.lanes, options.slab_bytes // max(4, text.widest_bytes)))
+    by_lds = (64 << 20) // max(1, lds_bytes)
+    by_private = (256 << 20) // max(1, text.private_bytes * threads)
+    return max(1, min(lanes // threads, by_lds, by_private, groups))
+
+
+def lds_layout(text: KernelText, config: LaunchConfig) -> tuple[int, dict[str, tuple[int, int]]]:
+    """Return the LDS bytes of a workgroup and its arrays, with the dynamic ones sized."""
+    total = text.static_lds_bytes
+    if text.dynamic_offset is not None:
+        total = text.dynamic_offset + config.dynamic_lds_bytes
+    arrays = {n: (a, total if e == -1 else e) for n, (a, e) in text.lds.items()}
+    return total, arrays
+
+
+def check_launch(text: KernelText, config: LaunchConfig, args: Sequence[Any], arch: str) -> None:
+    """Refuse launches that no hardware would take."""
+    if len(args) != len(text.params):
+        names = ", ".join(p[0] for p in text.params)
+        raise SimBadLaunch(
+            kernel=text.name,
+            problem=f"it takes {len(text.params)} arguments and got {len(args)}",
+            reason_text=f"its parameters are: {names}",
+            advice_text="pass one value per parameter",
+        )
+    sizes = [*config.grid, *config.block]
+    if len(sizes) != 6 or any(s < 1 for s in sizes):
+        raise SimBadLaunch(
+            kernel=text.name,
+            problem=f"grid {config.grid} and block {config.block} must be three positive sizes each",
+            reason_text="an empty dimension launches nothing",
+            advice_text="skip the launch when there is no work",
+        )
+    threads = config.block[0] * config.block[1] * config.block[2]
+    if threads > 1024:
+        raise SimBadLaunch(
+            kernel=text.name,
+            problem=f"a block of {threads} threads",
+            reason_text="a workgroup has at most 1024 threads",
+            advice_text="use a smaller block and more of them",
+        )
+    if text.block is not None and tuple(text.block) != tuple(config.block):
+        raise SimBadLaunch(
+            kernel=text.name,
+            problem=f"block {config.block}, but it was compiled for {tuple(text.block)}",
+            reason_text="the block size is part of the compiled kernel",
+            advice_text="launch with that block, or compile again",
+        )
+    lds = lds_layout(text, config)[0]
+    limit = LDS_BYTES.get(arch, 65536)
+    if lds > limit:
+        raise SimBadLaunch(
+            kernel=text.name,
+            problem=f"{lds} bytes of LDS",
+            reason_text=f"a workgroup of {arch} has at most {limit}",
+            advice_text="use smaller tiles or fewer stages",
+        )
+
+
+def typed_argument(value: Any, param: tuple[str, str, int | None]) -> Any:
+    """Return an argument as the NumPy value that generated code expects."""
+    _, elem, n = param
+    if elem[0] == "p":
+        return np.int64(int(value))
+    dtype = TYPES[elem]
+    if n is not None:
+        return np.asarray(value).astype(dtype)
+    if elem in ("i8", "i16", "i32", "i64"):
+        bits = int(elem[1:])
+        return dtype((int(value) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
+    return dtype(value)

@@ -1,0 +1,267 @@
+"""Turn faults into findings: where in the source, which block and thread, which tensor and index."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flydsl.diag import Span
+from flydsl.diag.errors.simulator import SimFindings
+from flydsl.targets.sim.findings import Finding
+from flydsl.targets.sim.options import SimOptions
+
+if TYPE_CHECKING:
+    from flydsl.targets.sim.machine import Machine
+    from flydsl.targets.sim.memory import Region
+
+
+class Reporter:
+    """Collects the findings of a launch, or raises the first."""
+
+    def __init__(self, kernel: str, sites: list, options: SimOptions):
+        self.kernel = kernel
+        self.sites = sites
+        self.options = options
+        self.findings: dict[tuple, Finding] = {}
+
+    # --- sink ----------------------------------------------------------------------------------------------------------
+
+    def add(self, finding: Finding) -> None:
+        """Record a finding; raise it if faults stop the launch."""
+        known = self.findings.get(finding.key())
+        if known is not None:
+            known.count += finding.count
+            return
+        finding.kernel = self.kernel
+        if len(self.findings) < self.options.max_findings:
+            self.findings[finding.key()] = finding
+        if finding.severity != "error":
+            return
+        if self.options.on_finding == "raise":
+            raise failure([finding])
+        if self.options.on_finding == "warn":
+            warnings.warn(str(finding), RuntimeWarning, stacklevel=2)
+
+    def span(self, site: int) -> Span | None:
+        """Return the source place of a site."""
+        frames = self.sites[site][1]
+        return Span(*frames[0]) if frames else None
+
+    def callers(self, site: int) -> tuple[Span, ...]:
+        """Return the places from which an inlined helper was called."""
+        return tuple(Span(*f) for f in self.sites[site][1][1:])
+
+    def at(self, machine: Machine, site: int, lanes: Any) -> dict:
+        """Return the fields of a finding that say where it happened; `lanes` marks the faulty ones."""
+        g, b = machine.position(lanes)
+        thread = machine.first_thread + b
+        return {
+            "span": self.span(site),
+            "callers": self.callers(site),
+            "block": machine.block_of(g),
+            "thread": machine.thread_of(b),
+            "wave": thread // machine.wave_size,
+            "lane": thread % machine.wave_size,
+            "count": max(1, int(np.count_nonzero(lanes))),
+        }
+
+    # --- faults ----------------------------------------------------------------------------------------------------------
+
+    def out_of_bounds(self, machine: Machine, site: int, near: Region | None, addr: Any, nbytes: int, bad: Any, write: bool) -> None:
+        """A global access outside every allocation (or outside that of the pointer it came from)."""
+        if not self.options.has("bounds"):
+            return
+        bad = np.broadcast_to(bad, np.broadcast_shapes(np.shape(bad), np.shape(addr)))
+        first = int(np.broadcast_to(addr, bad.shape)[bad][0]) if bad.ndim else int(addr)
+        near = near or self.nearest(machine, first)
+        verb = "write" if write else "read"
+        place = self.at(machine, site, bad)
+        if near is None:
+            text = f"{verb} of {nbytes} bytes at address {first:#x}, which is in no tensor of this launch"
+            self.add(Finding("bounds", text, **place, fix="pass the tensor to the kernel, and check the address arithmetic"))
+            return
+        a = near.allocation
+        offset = first - a.address
+        index = a.coordinate(offset)
+        self.add(
+            Finding(
+                "bounds",
+                f"{verb} outside tensor `{a.name}`: {self.where(a, offset, index, nbytes)}",
+                **place,
+                tensor=a.name,
+                index=index,
+                offset=offset,
+                why=f"`{a.name}` has shape {a.shape} with strides {a.strides} of {a.dtype} ({a.nbytes} bytes)",
+                fix="predicate the access with the tensor's extent, or bound the buffer descriptor to it",
+            )
+        )
+
+    def where(self, a: Any, offset: int, index: Any, nbytes: int) -> str:
+        """Return an access's place in a tensor in words."""
+        past = offset + nbytes - a.nbytes
+        side = f"{-offset} bytes before its start" if offset < 0 else f"its last byte is {past} past the end"
+        return f"index {index} ({side})" if index is not None else f"byte {offset} ({side})"
+
+    def nearest(self, machine: Machine, address: int) -> Region | None:
+        """Return the allocation that ends or begins closest to an address, at most one megabyte away."""
+        best, best_distance = None, 1 << 20
+        for region in machine.launch.memory.regions:
+            distance = max(region.start - address, address - region.end, 0)
+            if distance < best_distance:
+                best, best_distance = region, distance
+        return best
+
+    def read_only(self, machine: Machine, site: int, region: Region, off: Any, m: Any) -> None:
+        lanes = np.ones(np.shape(off), bool) if m is None else m
+        name = region.allocation.name
+        text = f"write to `{name}`, which the host passed as read-only"
+        self.add(Finding("bounds", text, **self.at(machine, site, lanes), tensor=name, fix="pass a writable array"))
+
+    def misaligned(self, machine: Machine, site: int, region: Region, off: Any, align: int, m: Any, nbytes: int) -> None:
+        """An access that breaks the alignment promised for it; accesses of 4-byte alignment work on the hardware."""
+        bad = (off & (align - 1)) != 0
+        bad = bad if m is None else bad & m
+        if not np.any(bad) or not self.options.has("bounds"):
+            return
+        a = region.allocation
+        first = int(np.broadcast_to(off, bad.shape)[bad][0]) if np.ndim(bad) else int(off)
+        offset = first + region.origin - region.start
+        self.add(
+            Finding(
+                "misaligned",
+                f"access of {nbytes} bytes to `{a.name}` at byte {offset} breaks its promised alignment of {align}",
+                **self.at(machine, site, bad),
+                tensor=a.name,
+                offset=offset,
+                index=a.coordinate(offset),
+                why="the compiler picks the instruction by the promised alignment",
+                fix="align the tensor and its strides, or use a narrower copy atom",
+            )
+        )
+
+    def row_bounds(
+        self, machine: Machine, site: int, what: str, base: str | None, span: tuple[int, int], addr: Any, nbytes: int, bad: Any, write: bool
+    ) -> None:
+        """An LDS or private access outside its array."""
+        if not self.options.has("bounds"):
+            return
+        bad = np.asarray(bad)
+        first = int(np.broadcast_to(addr, bad.shape)[bad][0]) if bad.ndim else int(addr)
+        verb = "write" if write else "read"
+        name = f"array `{base}` of {what}" if base and not base.startswith("p") else what
+        size = span[1] - span[0]
+        self.add(
+            Finding(
+                "bounds",
+                f"{verb} of {nbytes} bytes at byte {first - span[0]} of {name}, which has {size} bytes",
+                **self.at(machine, site, bad),
+                tensor=base,
+                offset=first - span[0],
+                why="an access past an array touches its neighbour, or is dropped past the last one",
+                fix="enlarge the array, or predicate the access",
+            )
+        )
+
+    def row_misaligned(self, machine: Machine, site: int, what: str, addr: Any, align: int, m: Any) -> None:
+        bad = (addr & (align - 1)) != 0
+        bad = np.asarray(bad if m is None else bad & m)
+        if not bad.any() or not self.options.has("bounds"):
+            return
+        first = int(np.broadcast_to(addr, bad.shape)[bad][0]) if bad.ndim else int(addr)
+        text = f"{what} access at byte {first} breaks its promised alignment of {align}"
+        self.add(Finding("misaligned", text, **self.at(machine, site, bad), offset=first, fix="align the array and the offsets"))
+
+    def undefined(self, machine: Machine, site: int, what: str, bad: Any, m: Any) -> None:
+        bad = np.asarray(bad if m is None else bad & m)
+        if bad.any() and self.options.has("undefined"):
+            why = "the result is undefined: the compiler may assume that this never happens"
+            self.add(Finding("undefined", what, **self.at(machine, site, bad), why=why, fix="guard the operation"))
+
+    def loop_step(self, machine: Machine, site: int, step: int) -> None:
+        text = f"a loop steps by {step}"
+        self.add(Finding("undefined", text, span=self.span(site), why="steps must be positive", fix="reverse the bounds"))
+
+    def endless(self, machine: Machine, site: int, trips: int) -> None:
+        text = f"a loop is still running after {trips} trips"
+        raise failure([Finding("endless", text, span=self.span(site), kernel=self.kernel, fix="raise `trip_limit`, or check the condition")])
+
+    def barrier_mask(self, machine: Machine, site: int, m: Any) -> None:
+        """A barrier that only part of a workgroup's lanes reach."""
+        if not self.options.has("barrier"):
+            return
+        full = np.broadcast_to(m, (machine.G, machine.B))
+        if machine.mask0 is not None:
+            full = full | ~machine.mask0
+        waves = full.reshape(machine.G, -1, machine.wave_size)
+        partial = waves.any(axis=2) & ~waves.all(axis=2)
+        some, every = full.any(axis=1), full.all(axis=1)
+        if not (some & ~every).any() and not partial.any():
+            return
+        missing = ~full & (some & ~every)[:, None]
+        self.add(
+            Finding(
+                "barrier",
+                "a barrier that not every thread of the workgroup reaches",
+                **self.at(machine, site, missing),
+                why="the threads named above do not arrive: the others wait for ever, or pass without them",
+                fix="move the barrier out of the divergent branch or loop",
+            )
+        )
+
+    def ended_early(self, machines: list, arrived: dict[int, int]) -> None:
+        """Waves that wait at a barrier which other waves of their workgroup do not reach."""
+        wave, site = min(arrived.items())
+        missing = [w for w in range(len(machines)) if w not in arrived]
+        self.add(
+            Finding(
+                "barrier",
+                f"wave {wave} waits at a barrier that wave {missing[0]} never reaches",
+                span=self.span(site),
+                callers=self.callers(site),
+                block=machines[0].block_of(0),
+                wave=wave,
+                lane=0,
+                thread=machines[wave].thread_of(0),
+                why="every wave of a workgroup must execute the same number of barriers",
+                fix="give both sides of the branch, and every loop, the same number of barriers",
+            )
+        )
+
+    # --- printf ------------------------------------------------------------------------------------------------------------
+
+    def printf(self, machine: Machine, text: str, args: tuple, m: Any) -> None:
+        """Print one line per active lane, in block and thread order."""
+        shape = np.broadcast_shapes((), *[np.shape(a) for a in args], () if m is None else m.shape)
+        full = (machine.G, machine.B) if m is None or len(shape) < 2 else np.broadcast_shapes(shape, m.shape)
+        full = (machine.G, machine.B)
+        active = np.broadcast_to(True if m is None else m, full).reshape(-1)
+        columns = [np.broadcast_to(a, full).reshape(-1)[active].tolist() for a in args]
+        rows = zip(*columns) if columns else [()] * int(active.sum())
+        fmt = python_format(text)
+        sys.stdout.write("".join(fmt % row if row else text.replace("%%", "%") for row in rows))
+
+
+_CONVERSION = re.compile(r"%([-+ #0]*)(\d+)?(\.\d+)?(?:hh|h|ll|l|j|z|t)?([diouxXeEfFgGcsp%])")
+
+
+def python_format(text: str) -> str:
+    """Return the Python form of a C format."""
+
+    def one(match: re.Match) -> str:
+        flags, width, precision, kind = match.groups()
+        if kind == "p":
+            return "0x%x"
+        kind = {"i": "d", "u": "d"}.get(kind, kind)
+        return f"%{flags or ''}{width or ''}{precision or ''}{kind}"
+
+    return _CONVERSION.sub(one, text)
+
+
+def failure(findings: list[Finding]) -> SimFindings:
+    """Return the exception that carries findings."""
+    error = SimFindings(text=findings[0].message, findings=findings)
+    return error
