@@ -1,10 +1,16 @@
-"""One row of data per hardware instruction, and the algebra of tiled copies and tiled MMAs over them.
+"""One row of data per hardware instruction, and the algebra of tiled copies and tiled MMAs over
+them.
 
-`matrix_rows`, `copy_rows`: instructions. `mma_ops`, `copy_ops`, `tdm`: the atoms that users name.
-`tiled_copy`, `tiled_mma`, `tdm_tiled`: partition, retile, fragments. `parse`: printed forms back to values.
-`sync`: wait counters, DPP controls, cache bits, scheduling masks. No IR here: layouts are `flydsl.layout`
-values, element types are strings in MLIR's spelling.
+`matrix_rows`, `copy_rows`: instructions. `mma_ops`, `copy_ops`, `tdm`: the atoms that users
+name.
+`tiled_copy`, `tiled_mma`, `tdm_tiled`: partition, retile, fragments. `parse`: printed forms
+back to values.
+`waitcnt`, `dpp`, `cache`: wait counters, lane controls, cache bits. No IR here: layouts are
+`flydsl.layout` values,
+element types are strings in MLIR's spelling.
 """
+
+from flydsl.diag.source import mark_internal
 
 from .copy_ops import (
     BUFFER,
@@ -54,19 +60,76 @@ from .tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, retile
 from .tiled_mma import TiledMma, make_tiled_copy_operand, make_tiled_mma
 
 _OPERATIONS = [
-    "BufferAtomic", "BufferCopy", "BufferCopyLDS", "BufferLoadAsyncLDS", "CopyAtom", "CopyOp", "GlobalLoadAsyncLDS",
-    "LDSReadTrans", "MFMA", "MFMAScale", "MmaOp", "TDM", "TensorLoad", "TensorStore", "UniversalAtomic",
-    "UniversalCopy", "UniversalFMA", "WMMA", "WMMAScale", "copy_atom", "mfma", "supported", "wmma", "wmma_generation",
+    "BufferAtomic",
+    "BufferCopy",
+    "BufferCopyLDS",
+    "BufferLoadAsyncLDS",
+    "CopyAtom",
+    "CopyOp",
+    "GlobalLoadAsyncLDS",
+    "LDSReadTrans",
+    "MFMA",
+    "MFMAScale",
+    "MmaOp",
+    "TDM",
+    "TensorLoad",
+    "TensorStore",
+    "UniversalAtomic",
+    "UniversalCopy",
+    "UniversalFMA",
+    "WMMA",
+    "WMMAScale",
+    "copy_atom",
+    "mfma",
+    "supported",
+    "wmma",
+    "wmma_generation",
 ]
 _MEMORIES = ["BUFFER", "GENERIC", "GLOBAL", "REGISTER", "SHARED"]
 _ELEMENTS = ["FORMAT_CODE", "bit_width", "is_float", "is_int", "storage"]
 _INSTRUCTIONS = ["CopyRow", "MatrixRow", "by_rocdl_name", "copy_row", "rows_named"]
 _TILED = [
-    "TiledCopy", "TiledMma", "make_tiled_copy", "make_tiled_copy_operand", "make_tiled_copy_tv", "make_tiled_mma",
+    "TiledCopy",
+    "TiledMma",
+    "make_tiled_copy",
+    "make_tiled_copy_operand",
+    "make_tiled_copy_tv",
+    "make_tiled_mma",
     "retile",
 ]
 _TEXT = [
-    "parse_copy_atom", "parse_copy_op", "parse_mma_atom", "parse_mma_op", "parse_tiled_copy", "parse_tiled_mma",
+    "parse_copy_atom",
+    "parse_copy_op",
+    "parse_mma_atom",
+    "parse_mma_op",
+    "parse_tiled_copy",
+    "parse_tiled_mma",
 ]
 
 __all__ = _OPERATIONS + _MEMORIES + _ELEMENTS + _INSTRUCTIONS + _TILED + _TEXT + ["AtomError"]
+
+# The constructors that `dataclass` generates lie in no file; a refusal should point at who
+# called them.
+for _cls in (
+    BufferAtomic,
+    BufferCopy,
+    BufferCopyLDS,
+    BufferLoadAsyncLDS,
+    CopyAtom,
+    GlobalLoadAsyncLDS,
+    LDSReadTrans,
+    MFMA,
+    MFMAScale,
+    TDM,
+    TensorLoad,
+    TensorStore,
+    TiledCopy,
+    TiledMma,
+    UniversalAtomic,
+    UniversalCopy,
+    UniversalFMA,
+    WMMA,
+    WMMAScale,
+):
+    mark_internal(_cls.__init__.__code__, True)
+del _cls

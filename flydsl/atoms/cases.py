@@ -2,17 +2,28 @@
 
 Each record is evaluated from its text. Prints every disagreement and, last,
 `agree N of M, documented deviations K`; exit status 0 when nothing else is left.
-Fields that describe what a compiler made of an atom (`memory_ops`, registers and addressing in `isa`) are
+Fields that describe what a compiler made of an atom (`memory_ops`, registers and addressing in
+`isa`) are
 compared as far as the tables state them: names, operand types and constants, mnemonics.
 """
+
 from __future__ import annotations
 
 import json
 import sys
 from typing import Any, Callable, Iterator
 
-from flydsl.layout import (CoordTensor, LayoutError, MemRef, Ptr, Sym, make_fragment_layout_like,
-                           make_identity_layout, parse, size)
+from flydsl.layout import (
+    CoordTensor,
+    LayoutError,
+    MemRef,
+    Ptr,
+    Sym,
+    make_fragment_layout_like,
+    make_identity_layout,
+    parse,
+    size,
+)
 from flydsl.layout.int_tuple import coord_add, to_str
 
 from . import tdm, tdm_tiled, tiled_copy, tiled_mma
@@ -68,12 +79,16 @@ def _tiled_copy(r: dict) -> Iterator[Check]:
     yield "props.src", str(tiled.layout_src_tv), want["props"]["tiled_tv_layout_src"]
     yield "props.dst", str(tiled.layout_dst_tv), want["props"]["tiled_tv_layout_dst"]
     if r["thr_layout"] is not None:
-        made = tiled_copy.make_tiled_copy_tv(tiled.atom, parse(r["thr_layout"]), parse(r["val_layout"]))
+        made = tiled_copy.make_tiled_copy_tv(
+            tiled.atom, parse(r["thr_layout"]), parse(r["val_layout"])
+        )
         yield "make_tiled_copy_tv", made.text, r["tiled"]
     identity = make_identity_layout(tuple(size(view.layout[i]) for i in range(2)))
     for letter, side in (("S", "src"), ("D", "dst")):
+
         def part(layout: Any, thread: Any, side: str = side) -> tuple:
             return tiled_copy.partition(tiled, side, layout, thread)
+
         got = {
             "": lambda: _memref(elem, view.ptr.space, part(view.layout, Sym())[0]),
             "_static": lambda: _coord(0, part(view.layout, r["thr"])),
@@ -84,10 +99,16 @@ def _tiled_copy(r: dict) -> Iterator[Check]:
             if (name := f"partition_{letter}{suffix}") in want:
                 yield name, _attempt(make), want[name]
     if "fragment_like" in want:
-        layout = _attempt(lambda: _fragment_like(tiled_copy.partition(tiled, "src", view.layout, Sym())[0]))
+        layout = _attempt(
+            lambda: _fragment_like(tiled_copy.partition(tiled, "src", view.layout, Sym())[0])
+        )
         yield "fragment_like", layout and _memref(elem, "register", layout), want["fragment_like"]
         if "retile" in want:
-            yield "retile", layout and _memref(elem, "register", tiled_copy.retile(tiled, layout)), want["retile"]
+            yield (
+                "retile",
+                layout and _memref(elem, "register", tiled_copy.retile(tiled, layout)),
+                want["retile"],
+            )
 
 
 def _fragment_like(part: Any) -> Any:
@@ -113,7 +134,8 @@ def _operand(r: dict, tiled: Any, operand: str) -> Iterator[Check]:
     elem = r["acc"] if operand == "C" else r["elem"]
     fragment = tiled_mma.fragment_layout(tiled, operand, layout)
     copy = tiled_mma.make_tiled_copy_operand(
-        parse_copy_atom(r["copy_atom_C" if operand == "C" else "copy_atom"]), tiled, operand)
+        parse_copy_atom(r["copy_atom_C" if operand == "C" else "copy_atom"]), tiled, operand
+    )
 
     def part(thread: Any) -> tuple:
         return tiled_mma.partition(tiled, operand, layout, thread)
@@ -124,17 +146,27 @@ def _operand(r: dict, tiled: Any, operand: str) -> Iterator[Check]:
     got = {
         f"partition_{operand}": lambda: _memref(elem, _SPACE[operand], part(Sym())[0]),
         f"partition_{operand}_static": lambda: _coord(0, part(r["thr"])),
-        f"partition_shape_{operand}": lambda: "!fly.int_tuple<" + to_str(
-            tiled_mma.partition_shape(tiled, operand, layout.shape)) + ">",
+        f"partition_shape_{operand}": lambda: (
+            "!fly.int_tuple<"
+            + to_str(tiled_mma.partition_shape(tiled, operand, layout.shape))
+            + ">"
+        ),
         f"make_fragment_{operand}": lambda: _memref(elem, "register", fragment),
-        f"make_fragment_{operand}_stages": lambda: _memref(elem, "register", tiled_mma.with_stages(
-            fragment, r["stages"])),
+        f"make_fragment_{operand}_stages": lambda: _memref(
+            elem, "register", tiled_mma.with_stages(fragment, r["stages"])
+        ),
         f"make_tiled_copy_{operand}": lambda: copy.text,
         f"copy_{operand}_partition_S": lambda: _memref(elem, "shared", copied(Sym())[0]),
         f"copy_{operand}_partition_S_static": lambda: _coord(0, copied(r["thr"])),
-        f"copy_{operand}_retile": lambda: _memref(elem, "register", tiled_copy.retile(copy, fragment)),
+        f"copy_{operand}_retile": lambda: _memref(
+            elem, "register", tiled_copy.retile(copy, fragment)
+        ),
     }
-    yield "props", str(tiled.tv_layout(operand)), want["props"][f"tiled_tv_layout_{operand.lower()}"]
+    yield (
+        "props",
+        str(tiled.tv_layout(operand)),
+        want["props"][f"tiled_tv_layout_{operand.lower()}"],
+    )
     for name, make in got.items():
         if name in want:
             yield name, _attempt(make), want[name]
@@ -167,12 +199,20 @@ def _copy_atom(r: dict) -> Iterator[Check]:
     yield "op", op.text, r["op"]
     atom = copy_atom(op, r["elem"])
     yield "thr_layout", str(atom.thr_layout), r["thr_layout"]
-    for side, layout in (("src", atom.layout_src), ("dst", atom.layout_dst), ("ref", atom.layout_ref)):
+    for side, layout in (
+        ("src", atom.layout_src),
+        ("dst", atom.layout_dst),
+        ("ref", atom.layout_ref),
+    ):
         yield f"tv_layout_{side}", str(layout), r[f"tv_layout_{side}"]
     if found is None or not r["accepted"]:
         return
     yield "rocdl", [found.rocdl] if found.rocdl else [], r["rocdl"]
-    call = [{"ret": found.result, "name": found.intrinsic, "args": found.arguments}] if found.intrinsic else []
+    call = (
+        [{"ret": found.result, "name": found.intrinsic, "args": found.arguments}]
+        if found.intrinsic
+        else []
+    )
     yield "llvm", call, r["llvm"]
     yield "memory_ops", _memory_ops(r, found), r["memory_ops"]
     if found.isa is not None:
@@ -188,8 +228,10 @@ def _memory_ops(r: dict, found: CopyRow) -> list[str]:
     if r["family"] == "universal_copy":
         return []
     register = None
-    for space, verb in ((r["src"], "load {}, ptr addrspace(5) _, align {}"),
-                        (r["dst"], "store {} _, ptr addrspace(5) _, align {}")):
+    for space, verb in (
+        (r["src"], "load {}, ptr addrspace(5) _, align {}"),
+        (r["dst"], "store {} _, ptr addrspace(5) _, align {}"),
+    ):
         if space == "register":
             register = verb.format(*register_access(r["elem"], r["n"]))
     return [m for m in (register, found.memory) if m]
@@ -199,7 +241,9 @@ def _mnemonic(isa: list[str] | None, expected: str) -> str:
     """Return the recorded mnemonic of the atom's own instruction: "" when none was obtained."""
     names = [line.split()[0] for line in isa or []]
     prefix = expected.split("_")[0] or "buffer"
-    return next((n for n in names if n == expected), next((n for n in names if n.startswith(prefix)), ""))
+    return next(
+        (n for n in names if n == expected), next((n for n in names if n.startswith(prefix)), "")
+    )
 
 
 def _tdm(r: dict) -> Iterator[Check]:
@@ -216,7 +260,10 @@ def _tdm(r: dict) -> Iterator[Check]:
     found = row(op, r["elem"], r["src"], r["dst"], r["chip"])
     yield "rocdl", [found.rocdl, *found.helpers], r["rocdl"]
     for warp, want in r["descriptor"].items():
-        groups = [[f"0x{word & 0xFFFFFFFF:08x}" for word in g] for g in tdm.pack_descriptor(views[int(warp)])]
+        groups = [
+            [f"0x{word & 0xFFFFFFFF:08x}" for word in g]
+            for g in tdm.pack_descriptor(views[int(warp)])
+        ]
         yield f"descriptor[{warp}]", groups, want["groups"]
         yield f"cache_policy[{warp}]", op.cache, want["cache_policy"]
 
@@ -228,12 +275,21 @@ def _tdm_view(op: Any, r: dict, warp: int, state: dict) -> tdm.TileView:
     for extent in reversed(r["extent"][1:]):
         step *= extent
         strides.insert(0, step)
-    return tdm.tdm_view(op, r["elem"], r["tile"], r["extent"], strides, 0x7F1234567890, 0x2400, warp, **state)
+    return tdm.tdm_view(
+        op, r["elem"], r["tile"], r["extent"], strides, 0x7F1234567890, 0x2400, warp, **state
+    )
 
 
 def _tensor_atom(r: dict) -> Iterator[Check]:
-    made = _attempt(lambda: tdm_tiled.make_tiled_tdm_atom(
-        r["direction"], parse(r["tensor"]), parse(r["smem_layout"]), parse(r["tiler"]), **r["options"]))
+    made = _attempt(
+        lambda: tdm_tiled.make_tiled_tdm_atom(
+            r["direction"],
+            parse(r["tensor"]),
+            parse(r["smem_layout"]),
+            parse(r["tiler"]),
+            **r["options"],
+        )
+    )
     yield "accepted", made is not None, r["accepted"]
     if made is None or not r["accepted"]:
         return

@@ -1,8 +1,11 @@
-"""Copy atoms: what a user names to move data, with widths, memories, lane maps, state and printed form.
+"""Copy atoms: what a user names to move data, with widths, memories, lane maps, state and
+printed form.
 
-A `CopyOp` is the operation, a `CopyAtom` the operation on values of some bit width. `key` selects the rules
+A `CopyOp` is the operation, a `CopyAtom` the operation on values of some bit width. `key`
+selects the rules
 in `targets/`; `copy_rows` has the instructions. Tensor DMA is in `tdm`.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -13,8 +16,16 @@ from flydsl import arch as chips
 from flydsl.layout import Layout, recast_layout
 
 from .elements import bit_width, is_float, is_int, split_vector
-from .errors import (OutOfRange, UnknownStateField, UnsupportedAtomic, UnsupportedChip, UnsupportedSpaces,
-                     UnsupportedWidth, WidthMismatch, one_of)
+from .errors import (
+    OutOfRange,
+    UnknownStateField,
+    UnsupportedAtomic,
+    UnsupportedChip,
+    UnsupportedSpaces,
+    UnsupportedWidth,
+    WidthMismatch,
+    one_of,
+)
 from .matrix_rows import chips_with
 
 GENERIC, GLOBAL, SHARED, REGISTER = "generic", "global", "shared", "register"
@@ -26,7 +37,8 @@ _POINTERS = (GLOBAL, SHARED, REGISTER, GENERIC)
 class CopyOp:
     """Base of the copy operations; `bits` is what one thread moves.
 
-    Shapes   tv layouts map (thread, value) to the position in what the atom's threads move together;
+    Shapes   tv layouts map (thread, value) to the position in what the atom's threads move
+             together;
              `ref` is the numbering that source and destination are compared by
     """
 
@@ -45,7 +57,9 @@ class CopyOp:
         return Layout(self.threads, 1)
 
     def values(self, val_bits: int) -> int:
-        """Return the values of `val_bits` that one thread moves (0: the atom is too narrow for one)."""
+        """Return the values of `val_bits` that one thread moves (0: the atom is too narrow for
+        one).
+        """
         return self.bits // val_bits
 
     def tv_src(self, val_bits: int) -> Layout:
@@ -84,8 +98,9 @@ class CopyOp:
         Raises   UnsupportedChip
         """
         if arch is not None and self.feature and not chips.get(arch).has(self.feature):
-            raise UnsupportedChip(atom=self.short, feature=self.feature, arch=arch,
-                                  supported=chips_with(self.feature))
+            raise UnsupportedChip(
+                atom=self.short, feature=self.feature, arch=arch, supported=chips_with(self.feature)
+            )
         return self
 
     def check_spaces(self, src: str, dst: str) -> None:
@@ -94,11 +109,16 @@ class CopyOp:
         Raises   UnsupportedSpaces: lists the possible pairs
         """
         if (src, dst) not in self.spaces:
-            raise UnsupportedSpaces(atom=self.short, src=src, dst=dst,
-                                    supported=tuple(f"{s} to {d}" for s, d in self.spaces))
+            raise UnsupportedSpaces(
+                atom=self.short,
+                src=src,
+                dst=dst,
+                supported=tuple(f"{s} to {d}" for s, d in self.spaces),
+            )
 
     def check_element(self, elem_bits: int) -> int:
-        """Return the values per thread; refuse an element that does not divide the atom's width.
+        """Return the values per thread; refuse an element that does not divide the atom's
+        width.
 
         Raises   WidthMismatch
         """
@@ -112,7 +132,9 @@ class CopyOp:
         Raises   UnknownStateField
         """
         if field not in self.state_fields:
-            raise UnknownStateField(atom=self.short, field=field, supported=tuple(self.state_fields))
+            raise UnknownStateField(
+                atom=self.short, field=field, supported=tuple(self.state_fields)
+            )
         return self.state_fields[field]
 
 
@@ -129,11 +151,15 @@ class UniversalCopy(CopyOp):
 
     key: ClassVar[str] = "universal_copy"
     name: ClassVar[str] = "fly.universal_copy"
-    spaces: ClassVar[tuple[tuple[str, str], ...]] = tuple((s, d) for s in _POINTERS for d in _POINTERS)
+    spaces: ClassVar[tuple[tuple[str, str], ...]] = tuple(
+        (s, d) for s in _POINTERS for d in _POINTERS
+    )
 
     def __post_init__(self) -> None:
         if type(self.bits) is not int or self.bits <= 0:
-            raise OutOfRange(subject="bits of UniversalCopy", expected="a positive int", value=self.bits)
+            raise OutOfRange(
+                subject="bits of UniversalCopy", expected="a positive int", value=self.bits
+            )
 
 
 CACHE_BITS = 32
@@ -141,7 +167,9 @@ CACHE_BITS = 32
 
 @dataclass(frozen=True)
 class BufferCopy(CopyOp):
-    """A load or store through a buffer descriptor: out-of-range loads give 0, stores are dropped."""
+    """A load or store through a buffer descriptor: out-of-range loads give 0, stores are
+    dropped.
+    """
 
     bits: int
     cache: int = 0
@@ -154,7 +182,9 @@ class BufferCopy(CopyOp):
     def __post_init__(self) -> None:
         _check_width(self, (8, 16, 32, 64, 96, 128))
         if type(self.cache) is not int or self.cache < 0:
-            raise OutOfRange(subject="cache modifier", expected="a non-negative int", value=self.cache)
+            raise OutOfRange(
+                subject="cache modifier", expected="a non-negative int", value=self.cache
+            )
 
     @property
     def parameters(self) -> str:
@@ -163,7 +193,9 @@ class BufferCopy(CopyOp):
 
 @dataclass(frozen=True)
 class BufferCopyLDS(CopyOp):
-    """DMA from a buffer to LDS: lane l writes at the wave's LDS address + l * bits/8; counted by vmcnt."""
+    """DMA from a buffer to LDS: lane l writes at the wave's LDS address + l * bits/8; counted
+    by vmcnt.
+    """
 
     bits: int
 
@@ -180,8 +212,12 @@ class BufferCopyLDS(CopyOp):
     def check(self, arch: str | None = None) -> "CopyOp":
         super().check(arch)
         if arch is not None and self.bits > 32 and not chips.get(arch).has("lds_dma_b128"):
-            raise UnsupportedChip(atom=self.short, feature="lds_dma_b128", arch=arch,
-                                  supported=chips_with("lds_dma_b128"))
+            raise UnsupportedChip(
+                atom=self.short,
+                feature="lds_dma_b128",
+                arch=arch,
+                supported=chips_with("lds_dma_b128"),
+            )
         return self
 
 
@@ -198,7 +234,9 @@ class BufferLoadAsyncLDS(BufferCopyLDS):
 
 @dataclass(frozen=True)
 class GlobalLoadAsyncLDS(BufferCopyLDS):
-    """gfx950: DMA from global memory to LDS, grouped by asyncmark and awaited by wait_asyncmark."""
+    """gfx950: DMA from global memory to LDS, grouped by asyncmark and awaited by
+    wait_asyncmark.
+    """
 
     key: ClassVar[str] = "global_load_async_lds"
     name: ClassVar[str] = "fly_rocdl.cdna4.global_load_async_lds"
@@ -209,13 +247,19 @@ class GlobalLoadAsyncLDS(BufferCopyLDS):
     is_asynchronous: ClassVar[bool] = True
 
 
-_GRANULES: dict[tuple[int, int], str] = {(16, 64): "vector<4xi16>", (8, 64): "vector<2xi32>",
-                                         (4, 64): "vector<2xi32>", (6, 96): "vector<3xi32>"}
+_GRANULES: dict[tuple[int, int], str] = {
+    (16, 64): "vector<4xi16>",
+    (8, 64): "vector<2xi32>",
+    (4, 64): "vector<2xi32>",
+    (6, 96): "vector<3xi32>",
+}
 
 
 @dataclass(frozen=True)
 class LDSReadTrans(CopyOp):
-    """gfx950: 16 lanes read 16 rows of LDS and receive them transposed in units of `granularity` bits."""
+    """gfx950: 16 lanes read 16 rows of LDS and receive them transposed in units of
+    `granularity` bits.
+    """
 
     granularity: int
     bits: int
@@ -228,8 +272,11 @@ class LDSReadTrans(CopyOp):
 
     def __post_init__(self) -> None:
         if (self.granularity, self.bits) not in _GRANULES:
-            raise UnsupportedWidth(atom=self.short, bits=self.bits, supported=tuple(
-                f"{bits} bits in units of {unit}" for unit, bits in _GRANULES))
+            raise UnsupportedWidth(
+                atom=self.short,
+                bits=self.bits,
+                supported=tuple(f"{bits} bits in units of {unit}" for unit, bits in _GRANULES),
+            )
 
     @property
     def parameters(self) -> str:
@@ -264,8 +311,15 @@ class LDSReadTrans(CopyOp):
 
 ATOMIC_OPS = ("add", "max", "min", "and", "or", "inc", "dec")
 _FLOAT_RMW = {"add": "fadd", "max": "fmax", "min": "fmin"}
-_INT_RMW = {"add": "add", "max": "max", "min": "min", "and": "and", "or": "or", "inc": "uinc_wrap",
-            "dec": "udec_wrap"}
+_INT_RMW = {
+    "add": "add",
+    "max": "max",
+    "min": "min",
+    "and": "and",
+    "or": "or",
+    "inc": "uinc_wrap",
+    "dec": "udec_wrap",
+}
 
 
 @dataclass(frozen=True)
@@ -284,8 +338,12 @@ class UniversalAtomic(CopyOp):
         one_of("atomic operation", self.op, ATOMIC_OPS)
         bit_width(self.elem)
         if split_vector(self.elem)[0] > 1:
-            raise UnsupportedAtomic(atom=self.short, op=self.op, elem=self.elem,
-                                    supported=("single floats and integers (packed pairs: BufferAtomicPkAdd)",))
+            raise UnsupportedAtomic(
+                atom=self.short,
+                op=self.op,
+                elem=self.elem,
+                supported=("single floats and integers (packed pairs: BufferAtomicPkAdd)",),
+            )
 
     @property
     def bits(self) -> int:
@@ -304,7 +362,9 @@ class UniversalAtomic(CopyOp):
         """
         if is_float(self.elem):
             if self.op not in _FLOAT_RMW:
-                raise UnsupportedAtomic(atom=self.short, op=self.op, elem=self.elem, supported=("integers",))
+                raise UnsupportedAtomic(
+                    atom=self.short, op=self.op, elem=self.elem, supported=("integers",)
+                )
             return _FLOAT_RMW[self.op]
         kind = _INT_RMW[self.op]
         return "u" + kind if self.op in ("max", "min") and self.elem.startswith("ui") else kind
@@ -354,8 +414,12 @@ class BufferAtomic(CopyOp):
             return "fmax" if is_float(scalar) else "smax"
         accepts, name = kinds.get(self.op, (None, ""))
         if accepts is None or not accepts(scalar):
-            listed = {"add": "floats and packed pairs of floats", "min": "integers"}.get(self.op, "nothing")
-            raise UnsupportedAtomic(atom=self.short, op=self.op, elem=self.elem, supported=(listed,))
+            listed = {"add": "floats and packed pairs of floats", "min": "integers"}.get(
+                self.op, "nothing"
+            )
+            raise UnsupportedAtomic(
+                atom=self.short, op=self.op, elem=self.elem, supported=(listed,)
+            )
         return name
 
     def check(self, arch: str | None = None) -> "CopyOp":
@@ -372,7 +436,9 @@ class CopyAtom:
 
     def __post_init__(self) -> None:
         if type(self.val_bits) is not int or self.val_bits <= 0:
-            raise OutOfRange(subject="value width", expected="a positive number of bits", value=self.val_bits)
+            raise OutOfRange(
+                subject="value width", expected="a positive number of bits", value=self.val_bits
+            )
 
     @property
     def text(self) -> str:

@@ -1,16 +1,33 @@
-"""Instructions behind the copy atoms: names in rocdl and LLVM, arguments, and the mnemonic per chip.
+"""Instructions behind the copy atoms: names in rocdl and LLVM, arguments, and the mnemonic per
+chip.
 
-`row(op, elem, src, dst, arch)` is the one entry; `CopyRow.rule` selects the rules in `targets/`.
-Arguments are written as LLVM types with `_` for run-time operands, the way the oracle data writes them.
+`row(op, elem, src, dst, arch)` is the one entry; `CopyRow.rule` selects the rules in
+`targets/`.
+Arguments are written as LLVM types with `_` for run-time operands, the way the oracle data
+writes them.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from flydsl import arch as chips
 
-from .copy_ops import (BUFFER, GENERIC, GLOBAL, REGISTER, SHARED, BufferAtomic, BufferCopy, BufferCopyLDS,
-                       CopyOp, GlobalLoadAsyncLDS, LDSReadTrans, UniversalAtomic, UniversalCopy)
+from .copy_ops import (
+    BUFFER,
+    GENERIC,
+    GLOBAL,
+    REGISTER,
+    SHARED,
+    BufferAtomic,
+    BufferCopy,
+    BufferCopyLDS,
+    CopyOp,
+    GlobalLoadAsyncLDS,
+    LDSReadTrans,
+    UniversalAtomic,
+    UniversalCopy,
+)
 from .elements import bit_width, llvm_type, mangled, storage, vector
 from .errors import UnsupportedAtomic, UnsupportedWidth
 
@@ -21,7 +38,8 @@ LLVM_SPACE = {GENERIC: 0, GLOBAL: 1, SHARED: 3, REGISTER: 5, BUFFER: 8}
 class CopyRow:
     """How one use of a copy atom becomes an instruction.
 
-    rocdl, intrinsic: None where plain loads and stores do it; isa: None where the compiler picks the
+    rocdl, intrinsic: None where plain loads and stores do it; isa: None where the compiler
+    picks the
     instructions from alignment and uniformity, "" where the chip has none
     """
 
@@ -38,7 +56,8 @@ class CopyRow:
 def row(op: CopyOp, elem: str, src: str, dst: str, arch: str) -> CopyRow:
     """Return the instruction of `op` on `elem` between two memories on a chip.
 
-    Raises   UnsupportedSpaces, UnsupportedChip, UnsupportedAtomic, UnsupportedWidth, WidthMismatch
+    Raises   UnsupportedSpaces, UnsupportedChip, UnsupportedAtomic, UnsupportedWidth,
+             WidthMismatch
     """
     op.check(arch)
     op.check_spaces(src, dst)
@@ -60,25 +79,32 @@ def row(op: CopyOp, elem: str, src: str, dst: str, arch: str) -> CopyRow:
 
 
 def _tensor_dma(op: CopyOp, store: bool) -> CopyRow:
-    return CopyRow(op.key, "rocdl.tensor.store.from.lds" if store else "rocdl.tensor.load.to.lds",
-                   "llvm.amdgcn.tensor.store.from.lds" if store else "llvm.amdgcn.tensor.load.to.lds",
-                   arguments="<4 x i32> _, <8 x i32> _, <4 x i32> _, <4 x i32> _, <8 x i32> _, i32 _",
-                   isa="tensor_store_from_lds" if store else "tensor_load_to_lds",
-                   helpers=("rocdl.wave.id",) if getattr(op, "warps", 1) > 1 else ())
+    return CopyRow(
+        op.key,
+        "rocdl.tensor.store.from.lds" if store else "rocdl.tensor.load.to.lds",
+        "llvm.amdgcn.tensor.store.from.lds" if store else "llvm.amdgcn.tensor.load.to.lds",
+        arguments="<4 x i32> _, <8 x i32> _, <4 x i32> _, <4 x i32> _, <8 x i32> _, i32 _",
+        isa="tensor_store_from_lds" if store else "tensor_load_to_lds",
+        helpers=("rocdl.wave.id",) if getattr(op, "warps", 1) > 1 else (),
+    )
 
 
 def _universal_copy(op: UniversalCopy, src: str, dst: str) -> CopyRow:
     if op.bits % 8:
         raise UnsupportedWidth(atom=op.short, bits=op.bits, supported=("whole bytes",))
-    return CopyRow(op.key, intrinsic=f"llvm.memcpy.p{LLVM_SPACE[dst]}.p{LLVM_SPACE[src]}.i32",
-                   arguments=f"{_pointer(dst)} _, {_pointer(src)} _, i32 {op.bits // 8}, i1 false")
+    return CopyRow(
+        op.key,
+        intrinsic=f"llvm.memcpy.p{LLVM_SPACE[dst]}.p{LLVM_SPACE[src]}.i32",
+        arguments=f"{_pointer(dst)} _, {_pointer(src)} _, i32 {op.bits // 8}, i1 false",
+    )
 
 
 def _pointer(space: str) -> str:
     return f"ptr addrspace({LLVM_SPACE[space]})" if LLVM_SPACE[space] else "ptr"
 
 
-# [CDNA3 ISA 9.1, RDNA3 ISA 8.1] the same access is spelt by dwords up to gfx9 and by bits from gfx11 on.
+# [CDNA3 ISA 9.1, RDNA3 ISA 8.1] the same access is spelt by dwords up to gfx9 and by bits from
+# gfx11 on.
 _DWORDS = {32: "dword", 64: "dwordx2", 96: "dwordx3", 128: "dwordx4"}
 
 
@@ -91,7 +117,9 @@ def width_suffix(bits: int, is_load: bool, arch: str) -> str:
 
 
 def buffer_data_type(bits: int) -> str:
-    """Return the MLIR type that a raw buffer access of this width takes: LLVM cannot select i96."""
+    """Return the MLIR type that a raw buffer access of this width takes: LLVM cannot select
+    i96.
+    """
     return "vector<3xi32>" if bits == 96 else f"i{bits}"
 
 
@@ -99,53 +127,83 @@ def _buffer_copy(op: BufferCopy, is_load: bool, arch: str) -> CopyRow:
     data = buffer_data_type(op.bits)
     verb, tail = ("load" if is_load else "store"), width_suffix(op.bits, is_load, arch)
     rest = f"ptr addrspace(8) _, i32 _, i32 0, i32 {op.cache}"
-    return CopyRow(op.key, f"rocdl.raw.ptr.buffer.{verb}", f"llvm.amdgcn.raw.ptr.buffer.{verb}.{mangled(data)}",
-                   llvm_type(data) if is_load else "void", rest if is_load else f"{llvm_type(data)} _, {rest}",
-                   f"buffer_{verb}_{tail}")
+    return CopyRow(
+        op.key,
+        f"rocdl.raw.ptr.buffer.{verb}",
+        f"llvm.amdgcn.raw.ptr.buffer.{verb}.{mangled(data)}",
+        llvm_type(data) if is_load else "void",
+        rest if is_load else f"{llvm_type(data)} _, {rest}",
+        f"buffer_{verb}_{tail}",
+    )
 
 
 def _lds_dma(op: BufferCopyLDS) -> CopyRow:
     bytes_, tail = op.bits // 8, _DWORDS[op.bits]
     if isinstance(op, GlobalLoadAsyncLDS):
-        return CopyRow(op.key, "rocdl.global.load.async.lds", "llvm.amdgcn.global.load.async.lds",
-                       arguments=f"ptr addrspace(1) _, ptr addrspace(3) _, i32 {bytes_}, i32 0, i32 0",
-                       isa=f"global_load_lds_{tail}")
+        return CopyRow(
+            op.key,
+            "rocdl.global.load.async.lds",
+            "llvm.amdgcn.global.load.async.lds",
+            arguments=f"ptr addrspace(1) _, ptr addrspace(3) _, i32 {bytes_}, i32 0, i32 0",
+            isa=f"global_load_lds_{tail}",
+        )
     name = "raw.ptr.buffer.load.async.lds" if op.is_asynchronous else "raw.ptr.buffer.load.lds"
-    return CopyRow(op.key, f"rocdl.{name}", f"llvm.amdgcn.{name}", isa=f"buffer_load_{tail}",
-                   arguments=f"ptr addrspace(8) _, ptr addrspace(3) _, i32 {bytes_}, i32 _, i32 0, i32 0, i32 0")
+    return CopyRow(
+        op.key,
+        f"rocdl.{name}",
+        f"llvm.amdgcn.{name}",
+        isa=f"buffer_load_{tail}",
+        arguments=f"ptr addrspace(8) _, ptr addrspace(3) _, i32 {bytes_}, i32 _, i32 0, i32 0, i32 0",
+    )
 
 
 def _read_trans(op: LDSReadTrans) -> CopyRow:
     name = f"ds.read.tr{op.granularity}.b{op.bits}"
-    return CopyRow(op.key, f"rocdl.{name}", f"llvm.amdgcn.{name}.{mangled(op.register_type)}",
-                   llvm_type(op.register_type), "ptr addrspace(3) _", f"ds_read_b{op.bits}_tr_b{op.granularity}")
+    return CopyRow(
+        op.key,
+        f"rocdl.{name}",
+        f"llvm.amdgcn.{name}.{mangled(op.register_type)}",
+        llvm_type(op.register_type),
+        "ptr addrspace(3) _",
+        f"ds_read_b{op.bits}_tr_b{op.granularity}",
+    )
 
 
 def _universal_atomic(op: UniversalAtomic, dst: str) -> CopyRow:
     scope = f' syncscope("{op.scope}")' if op.scope else ""
-    text = (f"atomicrmw {op.rmw} {_pointer(dst)} _, {llvm_type(storage(op.elem))} _{scope} monotonic, "
-            f"align {op.bits // 8}")
+    text = (
+        f"atomicrmw {op.rmw} {_pointer(dst)} _, {llvm_type(storage(op.elem))} _{scope} monotonic, "
+        f"align {op.bits // 8}"
+    )
     return CopyRow(op.key, memory=text)
 
 
-# (instruction, type) -> mnemonic and what the chip must have; every other pair has no instruction.
+# (instruction, type) -> mnemonic and what the chip must have; every other pair has no
+# instruction.
 _BUFFER_ATOMIC_ISA: dict[tuple[str, str], tuple[str, str]] = {
-    ("fadd", "f32"): ("buffer_atomic_add_f32", "mfma"), ("fadd", "f64"): ("buffer_atomic_add_f64", "mfma"),
+    ("fadd", "f32"): ("buffer_atomic_add_f32", "mfma"),
+    ("fadd", "f64"): ("buffer_atomic_add_f64", "mfma"),
     ("fadd", "v2f16"): ("buffer_atomic_pk_add_f16", "mfma"),
     ("fadd", "v2bf16"): ("buffer_atomic_pk_add_bf16", "mfma_double_k"),
     ("fmax", "f64"): ("buffer_atomic_max_f64", "mfma"),
-    ("smax", "i32"): ("buffer_atomic_smax", "mfma"), ("smax", "i64"): ("buffer_atomic_smax_x2", "mfma"),
-    ("umin", "i32"): ("buffer_atomic_umin", "mfma"), ("umin", "i64"): ("buffer_atomic_umin_x2", "mfma"),
+    ("smax", "i32"): ("buffer_atomic_smax", "mfma"),
+    ("smax", "i64"): ("buffer_atomic_smax_x2", "mfma"),
+    ("umin", "i32"): ("buffer_atomic_umin", "mfma"),
+    ("umin", "i64"): ("buffer_atomic_umin_x2", "mfma"),
 }
 
 
 def _buffer_atomic(op: BufferAtomic, arch: str) -> CopyRow:
     data, name = storage(op.elem), op.instruction
     isa, feature = _BUFFER_ATOMIC_ISA.get((name, mangled(data)), ("", ""))
-    return CopyRow(op.key, f"rocdl.raw.ptr.buffer.atomic.{name}",
-                   f"llvm.amdgcn.raw.ptr.buffer.atomic.{name}.{mangled(data)}", llvm_type(data),
-                   f"{llvm_type(data)} _, ptr addrspace(8) _, i32 _, i32 0, i32 0",
-                   isa if feature and chips.get(arch).has(feature) else "")
+    return CopyRow(
+        op.key,
+        f"rocdl.raw.ptr.buffer.atomic.{name}",
+        f"llvm.amdgcn.raw.ptr.buffer.atomic.{name}.{mangled(data)}",
+        llvm_type(data),
+        f"{llvm_type(data)} _, ptr addrspace(8) _, i32 _, i32 0, i32 0",
+        isa if feature and chips.get(arch).has(feature) else "",
+    )
 
 
 def require_instruction(op: CopyOp, found: CopyRow, arch: str) -> CopyRow:
@@ -154,14 +212,19 @@ def require_instruction(op: CopyOp, found: CopyRow, arch: str) -> CopyRow:
     Raises   UnsupportedAtomic
     """
     if found.isa == "":
-        kinds = tuple(kind for (name, kind), (_, feature) in _BUFFER_ATOMIC_ISA.items()
-                      if name == found.rocdl.rsplit(".", 1)[1] and chips.get(arch).has(feature))
+        kinds = tuple(
+            kind
+            for (name, kind), (_, feature) in _BUFFER_ATOMIC_ISA.items()
+            if name == found.rocdl.rsplit(".", 1)[1] and chips.get(arch).has(feature)
+        )
         raise UnsupportedAtomic(atom=op.short, op=op.op, elem=op.elem, supported=kinds)
     return found
 
 
 def register_access(elem: str, values: int) -> tuple[str, int]:
-    """Return (LLVM type, alignment in bytes) of a fragment's values as one access to private memory."""
+    """Return (LLVM type, alignment in bytes) of a fragment's values as one access to private
+    memory.
+    """
     data = vector(values, storage(elem))
     if data == "i64":
         return "i64", 4  # private memory aligns a scalar i64 to 4 before the data layout is known

@@ -1,7 +1,9 @@
-"""Where we differ from the reference on purpose: one entry per reason, recognised by what the record says.
+"""Where we differ from the reference on purpose: one entry per reason, recognised by what the
+record says.
 
 A deviation names a rule, never single records; `docs/atoms.md` lists the reasons.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -25,7 +27,11 @@ class Deviation:
 
 
 def _static_mma_thread(r: dict, field: str, ours: Any, recorded: Any) -> bool:
-    if r.get("kind") != "mma" or not field.startswith("partition_") or not field.endswith("_static"):
+    if (
+        r.get("kind") != "mma"
+        or not field.startswith("partition_")
+        or not field.endswith("_static")
+    ):
         return False
     operand = field[len("partition_")]
     tiled, layout = parse_tiled_mma(r["tiled"]), parse(r["tensors"][operand])
@@ -47,32 +53,67 @@ def _i96(r: dict, field: str, ours: Any, recorded: Any) -> bool:
 
 
 def _lds_dma_width(r: dict, field: str, ours: Any, recorded: Any) -> bool:
-    return (r.get("family") == "cdna3.buffer_copy_lds" and field == "accepted" and r["isa"] is None
-            and r["bits"] > 32 and r["chip"] == "gfx942")
+    return (
+        r.get("family") == "cdna3.buffer_copy_lds"
+        and field == "accepted"
+        and r["isa"] is None
+        and r["bits"] > 32
+        and r["chip"] == "gfx942"
+    )
 
 
 def _unsigned_atomic(r: dict, field: str, ours: Any, recorded: Any) -> bool:
-    return (r.get("family") == "universal_atomic" and field == "memory_ops" and r["atomic"] in ("max", "min")
-            and ", ui" in r["op"])
+    return (
+        r.get("family") == "universal_atomic"
+        and field == "memory_ops"
+        and r["atomic"] in ("max", "min")
+        and ", ui" in r["op"]
+    )
 
 
 DEVIATIONS: tuple[Deviation, ...] = (
-    Deviation("static-thread-in-mma", "its type inference deals a static thread number column-major over (lane, "
-              "waves of the operand); its lowering, and dynamic threads, go through thr_layout_vmnk",
-              "a thread's part must not depend on whether its number is static", _static_mma_thread),
-    Deviation("wmma-scale-32x16-C", "C of 32x16x128 is ((16,2),16):((16,16),1), which maps two lanes to one element",
-              "columns of a 32-row tile are 32 apart: ((16,2),16):((32,16),1)", _rectangular_f4),
-    Deviation("copy-of-part-of-a-byte", "a universal copy of 4 bits copies 0 bytes",
-              "refused: no memory access is narrower than a byte", _partial_byte),
-    Deviation("buffer-96-bits", "emits i96 buffer accesses, which LLVM cannot select",
-              "vector<3xi32> gives buffer_load_dwordx3 and its kin", _i96),
-    Deviation("lds-dma-128-on-gfx942", "accepts the atom and ends the process in LLVM",
-              "gfx942 has LDS DMA of 4 bytes per lane only (arch feature lds_dma_b128)", _lds_dma_width),
-    Deviation("unsigned-atomic-max-min", "compares unsigned types as signed",
-              "ui32 and ui64 use umax and umin", _unsigned_atomic),
+    Deviation(
+        "static-thread-in-mma",
+        "its type inference deals a static thread number column-major over (lane, "
+        "waves of the operand); its lowering, and dynamic threads, go through thr_layout_vmnk",
+        "a thread's part must not depend on whether its number is static",
+        _static_mma_thread,
+    ),
+    Deviation(
+        "wmma-scale-32x16-C",
+        "C of 32x16x128 is ((16,2),16):((16,16),1), which maps two lanes to one element",
+        "columns of a 32-row tile are 32 apart: ((16,2),16):((32,16),1)",
+        _rectangular_f4,
+    ),
+    Deviation(
+        "copy-of-part-of-a-byte",
+        "a universal copy of 4 bits copies 0 bytes",
+        "refused: no memory access is narrower than a byte",
+        _partial_byte,
+    ),
+    Deviation(
+        "buffer-96-bits",
+        "emits i96 buffer accesses, which LLVM cannot select",
+        "vector<3xi32> gives buffer_load_dwordx3 and its kin",
+        _i96,
+    ),
+    Deviation(
+        "lds-dma-128-on-gfx942",
+        "accepts the atom and ends the process in LLVM",
+        "gfx942 has LDS DMA of 4 bytes per lane only (arch feature lds_dma_b128)",
+        _lds_dma_width,
+    ),
+    Deviation(
+        "unsigned-atomic-max-min",
+        "compares unsigned types as signed",
+        "ui32 and ui64 use umax and umin",
+        _unsigned_atomic,
+    ),
 )
 
 
 def find_deviation(record: dict, field: str, ours: Any, recorded: Any) -> str | None:
-    """Return the name of the documented deviation that explains a disagreement, None when there is none."""
+    """Return the name of the documented deviation that explains a disagreement, None when there
+    is none.
+    """
     return next((d.name for d in DEVIATIONS if d.covers(record, field, ours, recorded)), None)

@@ -1,7 +1,10 @@
-"""Refusals of atoms: one class per fault, with fields, a stable code, the reason and the way out.
+"""Refusals of atoms: one class per fault, with fields, a stable code, the reason and the way
+out.
 
-Neighbours: raised by every module of `flydsl.atoms`; `flydsl.diag` renders them with the user's source line.
+Neighbours: raised by every module of `flydsl.atoms`; `flydsl.diag` renders them with the user's
+source line.
 """
+
 from __future__ import annotations
 
 from typing import Any, Iterable

@@ -1,10 +1,13 @@
-"""Lane maps of matrix instructions as layouts: (lane, value) -> linear index in a column-major operand.
+"""Lane maps of matrix instructions as layouts: (lane, value) -> linear index in a column-major
+operand.
 
 Index spaces are (M, K) for A, (N, K) for B, (M, N) for C and D; instructions that do several
-independent products at once add the block as last, slowest mode. Second source: the formulas of the
+independent products at once add the block as last, slowest mode. Second source: the formulas of
+the
 ISA manuals written out in tests/unit/atoms/isa_maps.py.
 Neighbours: `mma_ops` and `matrix_rows` call these. Knows no element types beyond their count.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -28,7 +31,9 @@ def _tv(thread: tuple, value: tuple) -> Layout:
 
 @lru_cache(maxsize=None)
 def mfma_operand(rows: int, k: int, blocks: int = 1) -> Layout:
-    """Return the map of A (rows = M) or B (rows = N): lanes run down rows, blocks, then groups of k."""
+    """Return the map of A (rows = M) or B (rows = N): lanes run down rows, blocks, then groups
+    of k.
+    """
     groups = WAVE64 // (rows * blocks)
     values = k // groups
     if blocks == 1:
@@ -38,20 +43,26 @@ def mfma_operand(rows: int, k: int, blocks: int = 1) -> Layout:
 
 @lru_cache(maxsize=None)
 def mfma_accumulator(m: int, n: int, blocks: int = 1, run: int = 4) -> Layout:
-    """Return the map of C and D: one column per lane, `run` consecutive rows (f64: 1) per lane at a time."""
+    """Return the map of C and D: one column per lane, `run` consecutive rows (f64: 1) per lane
+    at a time.
+    """
     lane_blocks = -(-WAVE64 // (n * m // run))
     lane_runs = WAVE64 // lane_blocks // n
     groups = m // (run * lane_runs)
     if blocks == 1 and run > 1:
         return Layout(((n, WAVE64 // n), (run, groups)), ((m, run), (1, run * (WAVE64 // n))))
     thread = _layout([(n, m), (lane_runs, run), (lane_blocks, m * n)])
-    value = _layout([(run, 1), (groups, run * lane_runs), (blocks // lane_blocks, m * n * lane_blocks)])
+    value = _layout(
+        [(run, 1), (groups, run * lane_runs), (blocks // lane_blocks, m * n * lane_blocks)]
+    )
     return _tv(thread, value)
 
 
 @lru_cache(maxsize=None)
 def wmma_operand(rows: int, k: int, run: int) -> Layout:
-    """Return the map of A or B on wave32: `run` consecutive k per lane, half waves alternate (gfx12 on)."""
+    """Return the map of A or B on wave32: `run` consecutive k per lane, half waves alternate
+    (gfx12 on).
+    """
     steps = k // (2 * run)
     if steps == 1:
         return Layout(((rows, 2), run), ((1, rows * run), rows))

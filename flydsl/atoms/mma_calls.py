@@ -1,8 +1,10 @@
 """The LLVM call of an MMA atom: result, name and arguments with the atom's constants filled in.
 
-Written with `_` for run-time operands, as the oracle data and the tests compare it. The rule that emits
+Written with `_` for run-time operands, as the oracle data and the tests compare it. The rule
+that emits
 the call lives in `targets/rocm`; it takes operand order and constants from here.
 """
+
 from __future__ import annotations
 
 from .elements import FORMAT_CODE, llvm_type
@@ -12,8 +14,19 @@ from .mma_ops import MmaOp
 
 def constants(op: MmaOp) -> dict[str, tuple[str, int]]:
     """Return the constant operands an atom of this kind can have: name -> (LLVM type, value)."""
-    given = {name: getattr(op, name, 0) for name in
-             ("sign_a", "sign_b", "clamp", "mod_c", "reuse_a", "reuse_b", "opsel_a", "opsel_b")}
+    given = {
+        name: getattr(op, name, 0)
+        for name in (
+            "sign_a",
+            "sign_b",
+            "clamp",
+            "mod_c",
+            "reuse_a",
+            "reuse_b",
+            "opsel_a",
+            "opsel_b",
+        )
+    }
     types = {"mod_c": "i16", "opsel_a": "i32", "opsel_b": "i32"}
     out = {name: (types.get(name, "i1"), int(value)) for name, value in given.items()}
     for name in ("cbsz", "abid", "blgp", "scale_fmt_a", "scale_fmt_b"):
@@ -25,7 +38,9 @@ def constants(op: MmaOp) -> dict[str, tuple[str, int]]:
 
 
 def arguments(op: MmaOp, row: MatrixRow) -> list[tuple[str, str, int | None]]:
-    """Return (operand, LLVM type, constant or None) in the order in which the intrinsic takes them."""
+    """Return (operand, LLVM type, constant or None) in the order in which the intrinsic takes
+    them.
+    """
     data = {"a": row.regs[0], "b": row.regs[1], "c": row.regs[2]}
     fixed = constants(op)
     out: list[tuple[str, str, int | None]] = []

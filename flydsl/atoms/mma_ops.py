@@ -1,12 +1,15 @@
-"""MMA atoms: what a user names to get one matrix instruction, with shapes, lane maps, state and printed form.
+"""MMA atoms: what a user names to get one matrix instruction, with shapes, lane maps, state and
+printed form.
 
-An atom is a frozen record. It refuses operand types at construction, and shapes or chips in `row(arch)`,
+An atom is a frozen record. It refuses operand types at construction, and shapes or chips in
+`row(arch)`,
 which finds the instruction. `key` selects the rules in `targets/`.
 Neighbours: `matrix_rows` has the instructions, `parse` reads the printed form back.
 """
+
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
@@ -14,9 +17,9 @@ from flydsl import arch as chips
 from flydsl.layout import Layout, size
 
 from . import lane_maps
-from .elements import FORMAT_CODE, MATRIX_KIND, bit_width, is_int, storage
-from .errors import (OutOfRange, UnknownStateField, UnsupportedShape, UnsupportedTypes, one_of)
-from .matrix_rows import MFMA_ROWS, ROWS, MatrixRow, chips_with, find, wmma_run
+from .elements import FORMAT_CODE, MATRIX_KIND, bit_width, is_int
+from .errors import OutOfRange, UnknownStateField, UnsupportedShape, UnsupportedTypes, one_of
+from .matrix_rows import ROWS, MatrixRow, find
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,9 @@ class MmaOp:
 
     @property
     def kinds(self) -> tuple[str, str, str]:
-        """What the instruction decodes: fp8 for both spellings of an 8-bit float, i8 for any signedness."""
+        """What the instruction decodes: fp8 for both spellings of an 8-bit float, i8 for any
+        signedness.
+        """
         return MATRIX_KIND[self.a], MATRIX_KIND[self.b], MATRIX_KIND[self.acc]
 
     def row(self, arch: str | None = None) -> MatrixRow | None:
@@ -115,7 +120,9 @@ class MmaOp:
         """
         row = self._find()
         if row is None or arch is not None and chips.get(arch).name not in row.chips:
-            raise UnsupportedShape(atom=self.short, arch=arch or "any chip", supported=self._alternatives(arch))
+            raise UnsupportedShape(
+                atom=self.short, arch=arch or "any chip", supported=self._alternatives(arch)
+            )
         return row
 
     def check(self, arch: str | None = None) -> "MmaOp":
@@ -129,8 +136,13 @@ class MmaOp:
     def _alternatives(self, arch: str | None) -> tuple[str, ...]:
         family = _same_kinds(self.kinds)
         chip = chips.get(arch).name if arch is not None else None
-        return tuple(dict.fromkeys(f"{r.m}x{r.n}x{r.k}" for r in family
-                                   if r.blocks == 1 and (chip is None and r.chips or chip in r.chips)))
+        return tuple(
+            dict.fromkeys(
+                f"{r.m}x{r.n}x{r.k}"
+                for r in family
+                if r.blocks == 1 and (chip is None and r.chips or chip in r.chips)
+            )
+        )
 
 
 @lru_cache(maxsize=None)
@@ -164,12 +176,22 @@ class MFMA(MmaOp):
         if self.m != self.n:
             _refuse_shape(self, "CDNA")
         ints = self.a in _EIGHT_BIT_INTS and self.b in _EIGHT_BIT_INTS
-        floats = self.a in _MFMA_FLOATS and self.b in _MFMA_FLOATS and (
-            self.a == self.b or bit_width(self.a) == bit_width(self.b) == 8)
+        floats = (
+            self.a in _MFMA_FLOATS
+            and self.b in _MFMA_FLOATS
+            and (self.a == self.b or bit_width(self.a) == bit_width(self.b) == 8)
+        )
         doubles = self.a == self.b == self.acc == "f64"
         if not (ints and self.acc == "i32" or floats and self.acc == "f32" or doubles):
-            _refuse_types(self, ("equal 16- or 32-bit floats -> f32", "8-bit floats in any mix -> f32",
-                                 "8-bit integers -> i32", "f64 -> f64"))
+            _refuse_types(
+                self,
+                (
+                    "equal 16- or 32-bit floats -> f32",
+                    "8-bit floats in any mix -> f32",
+                    "8-bit integers -> i32",
+                    "f64 -> f64",
+                ),
+            )
         if self.m not in (4, 16, 32):
             _refuse_shape(self, "CDNA")
 
@@ -189,13 +211,17 @@ class MFMA(MmaOp):
         return find("mfma", self.shape_mnk, self.kinds)
 
     def reads_as_fnuz(self, arch: str) -> bool:
-        """Return whether OCP operands are decoded as FNUZ by the chip, which deserves a warning."""
+        """Return whether OCP operands are decoded as FNUZ by the chip, which deserves a
+        warning.
+        """
         return (self.a in _OCP or self.b in _OCP) and chips.get(arch).has("fp8_fnuz")
 
 
 @dataclass(frozen=True)
 class MFMAScale(MmaOp):
-    """gfx950 matrix instruction on 8-, 6- and 4-bit floats with one E8M0 scale per 32 values of k."""
+    """gfx950 matrix instruction on 8-, 6- and 4-bit floats with one E8M0 scale per 32 values of
+    k.
+    """
 
     opsel_a: int = 0
     opsel_b: int = 0
@@ -267,19 +293,40 @@ class WMMA(MmaOp):
         one_of("WMMA generation", self.gen, WMMA_GENERATIONS)
         known = self.a in MATRIX_KIND and self.b in MATRIX_KIND and self.acc in MATRIX_KIND
         if not known or not any((r.a, r.b, r.acc) == self.kinds for r in self._rows()):
-            _refuse_types(self, tuple(dict.fromkeys(f"({r.a}, {r.b}) -> {r.acc}" for r in self._rows())))
+            _refuse_types(
+                self, tuple(dict.fromkeys(f"({r.a}, {r.b}) -> {r.acc}" for r in self._rows()))
+            )
         if self._find() is None:
-            raise UnsupportedShape(atom=self.short, arch=self.gen, supported=tuple(dict.fromkeys(
-                f"{r.m}x{r.n}x{r.k}" for r in self._rows() if (r.a, r.b, r.acc) == self.kinds)))
+            raise UnsupportedShape(
+                atom=self.short,
+                arch=self.gen,
+                supported=tuple(
+                    dict.fromkeys(
+                        f"{r.m}x{r.n}x{r.k}"
+                        for r in self._rows()
+                        if (r.a, r.b, r.acc) == self.kinds
+                    )
+                ),
+            )
         if (self.sign_a or self.sign_b or self.clamp) and not is_int(self.a):
-            raise OutOfRange(subject="sign_a, sign_b and clamp", expected="left out for float operands",
-                             value=(self.sign_a, self.sign_b, self.clamp))
+            raise OutOfRange(
+                subject="sign_a, sign_b and clamp",
+                expected="left out for float operands",
+                value=(self.sign_a, self.sign_b, self.clamp),
+            )
 
     def _rows(self) -> list[MatrixRow]:
-        """The instructions an atom can name: not those whose 16-bit result needs an op-sel of its own."""
+        """The instructions an atom can name: not those whose 16-bit result needs an op-sel of
+        its own.
+        """
         feature = WMMA_GENERATIONS[self.gen]
-        return [r for r in ROWS if r.family == "wmma" and r.feature in (feature, feature + "_iu4")
-                and not r.operands.endswith("opsel")]
+        return [
+            r
+            for r in ROWS
+            if r.family == "wmma"
+            and r.feature in (feature, feature + "_iu4")
+            and not r.operands.endswith("opsel")
+        ]
 
     @property
     def name(self) -> str:
@@ -316,7 +363,9 @@ class WMMA(MmaOp):
 
 @dataclass(frozen=True)
 class WMMAScale(MmaOp):
-    """gfx1250 matrix instruction on 8-, 6- and 4-bit floats with a scale per 32 or 16 values of k."""
+    """gfx1250 matrix instruction on 8-, 6- and 4-bit floats with a scale per 32 or 16 values of
+    k.
+    """
 
     opsel_a: int = 0
     opsel_b: int = 0
@@ -338,9 +387,11 @@ class WMMAScale(MmaOp):
 
     @property
     def _options(self) -> str:
-        return (f", opselA = {self.opsel_a}, opselB = {self.opsel_b}, modC = {self.mod_c}, "
-                f"reuseA = {str(self.reuse_a).lower()}, reuseB = {str(self.reuse_b).lower()}, "
-                f"blockSize = {self.block_size}")
+        return (
+            f", opselA = {self.opsel_a}, opselB = {self.opsel_b}, modC = {self.mod_c}, "
+            f"reuseA = {str(self.reuse_a).lower()}, reuseB = {str(self.reuse_b).lower()}, "
+            f"blockSize = {self.block_size}"
+        )
 
     @property
     def layout_a(self) -> Layout:
@@ -360,7 +411,12 @@ class WMMAScale(MmaOp):
         return {"scale_a": scale, "scale_b": scale}
 
     def _find(self) -> MatrixRow | None:
-        return find("wmma_scale", self.shape_mnk, self.kinds, scale_type="i32" if self.block_size == 32 else "i64")
+        return find(
+            "wmma_scale",
+            self.shape_mnk,
+            self.kinds,
+            scale_type="i32" if self.block_size == 32 else "i64",
+        )
 
 
 @dataclass(frozen=True)
@@ -394,25 +450,50 @@ class UniversalFMA(MmaOp):
         return None
 
 
-def mfma(m: int, n: int, k: int, a: str, acc: str | None = None, *, b: str | None = None,
-         arch: str | None = None) -> MFMA:
-    """Return the MFMA atom; accumulator f32 for floats (f64 for f64), i32 must be named; checked on `arch`."""
+def mfma(
+    m: int,
+    n: int,
+    k: int,
+    a: str,
+    acc: str | None = None,
+    *,
+    b: str | None = None,
+    arch: str | None = None,
+) -> MFMA:
+    """Return the MFMA atom; accumulator f32 for floats (f64 for f64), i32 must be named;
+    checked on `arch`.
+    """
     if acc is None:
         acc = "f64" if a == "f64" else "f32"
     op = MFMA(m, n, k, a, b or a, acc)
     return op.check(arch) if arch else op
 
 
-def wmma(arch: str, m: int, n: int, k: int, a: str, acc: str | None = None, *, b: str | None = None,
-         sign_a: bool = False, sign_b: bool = False, clamp: bool = False, mod_c: int = 0) -> WMMA:
+def wmma(
+    arch: str,
+    m: int,
+    n: int,
+    k: int,
+    a: str,
+    acc: str | None = None,
+    *,
+    b: str | None = None,
+    sign_a: bool = False,
+    sign_b: bool = False,
+    clamp: bool = False,
+    mod_c: int = 0,
+) -> WMMA:
     """Return the WMMA atom of the chip.
 
     Raises   UnsupportedShape: the chip has no WMMA, or not this shape
     """
     gen = wmma_generation(arch)
     if gen is None:
-        raise UnsupportedShape(atom=f"WMMA {m}x{n}x{k}", arch=arch,
-                               supported=("MFMA",) if chips.get(arch).has("mfma") else ())
+        raise UnsupportedShape(
+            atom=f"WMMA {m}x{n}x{k}",
+            arch=arch,
+            supported=("MFMA",) if chips.get(arch).has("mfma") else (),
+        )
     return WMMA(m, n, k, a, b or a, acc or "f32", gen, sign_a, sign_b, clamp, mod_c)
 
 

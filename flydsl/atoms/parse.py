@@ -1,8 +1,10 @@
 """Printed forms back to atoms and tiled objects; the inverse of every `text`.
 
-Both spellings are read: `!fly_rocdl.cdna3.mfma<...>` as in IR and `rocdl.cdna3.mfma<...>` as in messages.
+Both spellings are read: `!fly_rocdl.cdna3.mfma<...>` as in IR and `rocdl.cdna3.mfma<...>` as in
+messages.
 Law   parse_x(x.text) == x
 """
+
 from __future__ import annotations
 
 import re
@@ -11,8 +13,18 @@ from typing import Any, Callable
 from flydsl.layout import Layout, Tile
 from flydsl.layout import parse as parse_value
 
-from .copy_ops import (BufferAtomic, BufferCopy, BufferCopyLDS, BufferLoadAsyncLDS, CopyAtom, CopyOp,
-                       GlobalLoadAsyncLDS, LDSReadTrans, UniversalAtomic, UniversalCopy)
+from .copy_ops import (
+    BufferAtomic,
+    BufferCopy,
+    BufferCopyLDS,
+    BufferLoadAsyncLDS,
+    CopyAtom,
+    CopyOp,
+    GlobalLoadAsyncLDS,
+    LDSReadTrans,
+    UniversalAtomic,
+    UniversalCopy,
+)
 from .errors import AtomSyntax
 from .mma_ops import MFMA, WMMA, WMMA_GENERATIONS, MFMAScale, MmaOp, UniversalFMA, WMMAScale
 from .tdm import TDM, TensorLoad, TensorStore
@@ -29,7 +41,7 @@ def split_arguments(text: str) -> list[str]:
     for i, c in enumerate(text):
         if c == '"':
             quoted = not quoted
-        elif quoted or c == ">" and text[i - 1:i] == "-":
+        elif quoted or c == ">" and text[i - 1 : i] == "-":
             continue
         elif c in "<([{":
             depth += 1
@@ -75,17 +87,31 @@ def _universal_atomic(args: list[str]) -> CopyOp:
 
 def _tdm(args: list[str]) -> CopyOp:
     named = _options(args)
-    return TDM(int(named["rank"]), int(named["warps"]), int(named["pad"]), int(args[3]), int(named["cache"]),
-               _flag(named["barrier"]), _flag(named["timeout"]))
+    return TDM(
+        int(named["rank"]),
+        int(named["warps"]),
+        int(named["pad"]),
+        int(args[3]),
+        int(named["cache"]),
+        _flag(named["barrier"]),
+        _flag(named["timeout"]),
+    )
 
 
 def _tensor(cls: type[CopyOp]) -> Callable[[list[str]], CopyOp]:
     def read(args: list[str]) -> CopyOp:
         named = _options(args)
         shape = tuple(int(x) for x in named["shape"].strip("[]").split(","))
-        return cls(shape, named["elem"], parse_value(named["tensor2tdm"]), int(named.get("padInterval", 0)),
-                   int(named.get("padAmount", 0)), int(named.get("cacheModifier", 0)),
-                   _flag(named.get("atomicBarrier", "")))
+        return cls(
+            shape,
+            named["elem"],
+            parse_value(named["tensor2tdm"]),
+            int(named.get("padInterval", 0)),
+            int(named.get("padAmount", 0)),
+            int(named.get("cacheModifier", 0)),
+            _flag(named.get("atomicBarrier", "")),
+        )
+
     return read
 
 
@@ -146,12 +172,24 @@ def _mma(name: str, shape: tuple, options: dict[str, str], text: str) -> MmaOp:
     if name == "rocdl.cdna4.mfma_scale":
         return MFMAScale(*shape, *opsel)
     if name == "rocdl.gfx1250.wmma_scale":
-        return WMMAScale(*shape, *opsel, mod_c, _flag(options.get("reuseA", "")), _flag(options.get("reuseB", "")),
-                         int(options.get("blockSize", 32)))
+        return WMMAScale(
+            *shape,
+            *opsel,
+            mod_c,
+            _flag(options.get("reuseA", "")),
+            _flag(options.get("reuseB", "")),
+            int(options.get("blockSize", 32)),
+        )
     gen = name.removeprefix("rocdl.").removesuffix(".wmma")
     if gen in WMMA_GENERATIONS and name.endswith(".wmma"):
-        return WMMA(*shape, gen, _flag(options.get("signA", "")), _flag(options.get("signB", "")),
-                    _flag(options.get("clamp", "")), mod_c)
+        return WMMA(
+            *shape,
+            gen,
+            _flag(options.get("signA", "")),
+            _flag(options.get("signB", "")),
+            _flag(options.get("clamp", "")),
+            mod_c,
+        )
     raise AtomSyntax(source=text, expected="an MMA operation")
 
 
@@ -178,7 +216,9 @@ def parse_tiled_mma(text: str) -> TiledMma:
     parts = split_arguments(inside)
     if name != "tiled_mma" or len(parts) not in (2, 3):
         raise AtomSyntax(source=text, expected="tiled_mma<ATOM, LAYOUT, TILE>")
-    return TiledMma(parse_mma_atom(parts[0]), _layout(parts[1]), _tile(parts[2]) if len(parts) == 3 else None)
+    return TiledMma(
+        parse_mma_atom(parts[0]), _layout(parts[1]), _tile(parts[2]) if len(parts) == 3 else None
+    )
 
 
 def _layout(text: str) -> Layout:

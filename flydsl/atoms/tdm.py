@@ -1,11 +1,16 @@
 """Tensor DMA of gfx1250: the atoms, how warps share a tile, padding codes and descriptor words.
 
-Dimensions are listed outermost first, as tile shapes are written; the descriptor numbers them from the
-innermost. Extents, strides and addresses may be dynamic leaves; a word made from a 64-bit leaf is truncated
+Dimensions are listed outermost first, as tile shapes are written; the descriptor numbers them
+from the
+innermost. Extents, strides and addresses may be dynamic leaves; a word made from a 64-bit leaf
+is truncated
 to 32 bits by whoever stores it.
-Neighbours: `tdm_tiled` derives these atoms from tensors. Source: LLVM's gfx1250 documentation of
-`tensor_load_to_lds` for the fields; tests/diff/test_atoms_oracle.py compares every word with the reference.
+Neighbours: `tdm_tiled` derives these atoms from tensors. Source: LLVM's gfx1250 documentation
+of
+`tensor_load_to_lds` for the fields; tests/diff/test_atoms_oracle.py compares every word with
+the reference.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -22,13 +27,15 @@ MAX_RANK = 5
 UNBOUNDED = 0x7FFFFFFF
 _DWORD_BITS = 32
 _TENSOR_TYPE = 2 << 30
-_PAD_INTERVALS = range(1, 9)     # log2 of the interval in dwords: 2 to 256
-_PAD_AMOUNTS = range(1, 129)     # dwords
+_PAD_INTERVALS = range(1, 9)  # log2 of the interval in dwords: 2 to 256
+_PAD_AMOUNTS = range(1, 129)  # dwords
 
 
 @dataclass(frozen=True)
 class _TensorDma(CopyOp):
-    """What the tensor copies share: one instruction moves a whole tile and is counted by tensorcnt."""
+    """What the tensor copies share: one instruction moves a whole tile and is counted by
+    tensorcnt.
+    """
 
     feature: ClassVar[str] = "tdm"
     is_asynchronous: ClassVar[bool] = True
@@ -37,7 +44,9 @@ class _TensorDma(CopyOp):
 
 @dataclass(frozen=True)
 class TDM(_TensorDma):
-    """A tile of a raw global tensor to or from LDS, shared out over `warps` warps; direction by the memories."""
+    """A tile of a raw global tensor to or from LDS, shared out over `warps` warps; direction by
+    the memories.
+    """
 
     rank: int
     warps: int = 1
@@ -57,8 +66,11 @@ class TDM(_TensorDma):
         if self.warps < 1 or self.warps & (self.warps - 1):
             raise OutOfRange(subject="num_warps", expected="a power of two", value=self.warps)
         if bool(self.pad_interval) != bool(self.pad_amount):
-            raise OutOfRange(subject="pad_interval and pad_amount", expected="both 0 or both positive",
-                             value=(self.pad_interval, self.pad_amount))
+            raise OutOfRange(
+                subject="pad_interval and pad_amount",
+                expected="both 0 or both positive",
+                value=(self.pad_interval, self.pad_amount),
+            )
 
     bits = 1  # moves a tile, not a number of bits per thread
 
@@ -67,13 +79,17 @@ class TDM(_TensorDma):
 
     @property
     def parameters(self) -> str:
-        return (f"rank = {self.rank}, warps = {self.warps}, pad = {self.pad_interval}, {self.pad_amount}, "
-                f"cache = {self.cache}, barrier = {str(self.atomic_barrier).lower()}, "
-                f"timeout = {str(self.early_timeout).lower()}")
+        return (
+            f"rank = {self.rank}, warps = {self.warps}, pad = {self.pad_interval}, {self.pad_amount}, "
+            f"cache = {self.cache}, barrier = {str(self.atomic_barrier).lower()}, "
+            f"timeout = {str(self.early_timeout).lower()}"
+        )
 
     @property
     def state_fields(self) -> dict[str, str]:
-        """extent_i and stride_i count from the outermost dimension; the innermost has no stride."""
+        """extent_i and stride_i count from the outermost dimension; the innermost has no
+        stride.
+        """
         extents = {f"extent_{i}": "i32" for i in range(self.rank)}
         strides = {f"stride_{i}": "i64" for i in range(self.rank - 1)}
         return {**extents, **strides, "imm_offset": "i64", "workgroup_mask": "i32"}
@@ -95,7 +111,11 @@ class _TiledTensorDma(_TensorDma):
     atomic_barrier: bool = False
 
     state_fields: ClassVar[dict[str, str]] = {
-        "workgroup_mask": "i32", "early_timeout": "i1", "atomic_barrier_addr": "i32", "boundary_check": "i1"}
+        "workgroup_mask": "i32",
+        "early_timeout": "i1",
+        "atomic_barrier_addr": "i32",
+        "boundary_check": "i1",
+    }
 
     @property
     def bits(self) -> int:
@@ -140,17 +160,22 @@ class TensorStore(_TiledTensorDma):
             raise AtomError(reason="a tensor store cannot read padded LDS")
 
 
-def compute_padding_encoding(pad_interval_elems: int, pad_amount_elems: int, elem_bits: int = 16) -> tuple[int, int]:
+def compute_padding_encoding(
+    pad_interval_elems: int, pad_amount_elems: int, elem_bits: int = 16
+) -> tuple[int, int]:
     """Return the codes (log2(interval dwords) - 1, amount dwords - 1); (0, 0) means no padding.
 
-    An amount below one dword switches padding off. An interval that is no power of two dwords is an
+    An amount below one dword switches padding off. An interval that is no power of two dwords
+    is an
     AssertionError, as in the reference's helper of this name.
     """
     interval = pad_interval_elems * elem_bits // _DWORD_BITS
     amount = pad_amount_elems * elem_bits // _DWORD_BITS
     if interval <= 0 or amount <= 0:
         return 0, 0
-    assert interval & (interval - 1) == 0, f"pad interval of {interval} dwords is not a power of two"
+    assert interval & (interval - 1) == 0, (
+        f"pad interval of {interval} dwords is not a power of two"
+    )
     return interval.bit_length() - 2, amount - 1
 
 
@@ -163,19 +188,32 @@ def padding_codes(pad_interval: int, pad_amount: int, elem_bits: int) -> tuple[i
         return None
     interval, amount = pad_interval * elem_bits, pad_amount * elem_bits
     dwords = interval // _DWORD_BITS
-    if interval % _DWORD_BITS or dwords & (dwords - 1) or dwords.bit_length() - 1 not in _PAD_INTERVALS:
-        raise OutOfRange(subject="pad_interval", expected="2 to 256 dwords, a power of two",
-                         value=f"{pad_interval} elements of {elem_bits} bits")
+    if (
+        interval % _DWORD_BITS
+        or dwords & (dwords - 1)
+        or dwords.bit_length() - 1 not in _PAD_INTERVALS
+    ):
+        raise OutOfRange(
+            subject="pad_interval",
+            expected="2 to 256 dwords, a power of two",
+            value=f"{pad_interval} elements of {elem_bits} bits",
+        )
     if amount % _DWORD_BITS or amount // _DWORD_BITS not in _PAD_AMOUNTS:
-        raise OutOfRange(subject="pad_amount", expected="1 to 128 whole dwords",
-                         value=f"{pad_amount} elements of {elem_bits} bits")
+        raise OutOfRange(
+            subject="pad_amount",
+            expected="1 to 128 whole dwords",
+            value=f"{pad_amount} elements of {elem_bits} bits",
+        )
     return dwords.bit_length() - 2, amount // _DWORD_BITS - 1
 
 
-def compute_warp_distribution(block_shape: Sequence[int], num_warps: int) -> tuple[list[int], list[int]]:
+def compute_warp_distribution(
+    block_shape: Sequence[int], num_warps: int
+) -> tuple[list[int], list[int]]:
     """Return (warps per dimension, extents per warp), filling the outermost dimension first.
 
-    Each dimension takes the largest power of two that neither it nor the warps left over exceed.
+    Each dimension takes the largest power of two that neither it nor the warps left over
+    exceed.
     """
     left, warps, extents = num_warps, [], []
     for extent in block_shape:
@@ -197,8 +235,13 @@ def _and(a: Any, mask: int) -> Any:
 def _or(*parts: Any) -> Any:
     out: Any = 0
     for part in parts:
-        out = part if type(out) is int and out == 0 else out if type(part) is int and part == 0 else \
-            leaf.bits("or", out, part)
+        out = (
+            part
+            if type(out) is int and out == 0
+            else out
+            if type(part) is int and part == 0
+            else leaf.bits("or", out, part)
+        )
     return out
 
 
@@ -222,7 +265,8 @@ def _in_high16(a: Any) -> Any:
 class TileView:
     """What one warp's descriptor says; lists are innermost first.
 
-    Units    strides in elements (that of dimension 0 is 1 and left out); lds_address, global_address in bytes
+    Units    strides in elements (that of dimension 0 is 1 and left out); lds_address,
+             global_address in bytes
     """
 
     elem_bits: int
@@ -264,7 +308,9 @@ def _flags(v: TileView) -> int:
 
 
 def _group1(v: TileView) -> tuple:
-    timeout = v.early_timeout << 21 if isinstance(v.early_timeout, int) else _shl(v.early_timeout, 21)
+    timeout = (
+        v.early_timeout << 21 if isinstance(v.early_timeout, int) else _shl(v.early_timeout, 21)
+    )
     extent0, extent1 = v.at("extents", 0), v.at("extents", 1)
     stride0, stride1 = v.at("strides", 0), v.at("strides", 1)
     return (
@@ -281,14 +327,22 @@ def _group1(v: TileView) -> tuple:
 
 def _group2(v: TileView) -> tuple:
     stride2 = v.at("strides", 2)
-    return (v.at("extents", 2), v.at("extents", 3), _and(stride2, 0xFFFFFFFF),
-            _or(_low16(_shr(stride2, 32)), v.at("tile", 3) << 16))
+    return (
+        v.at("extents", 2),
+        v.at("extents", 3),
+        _and(stride2, 0xFFFFFFFF),
+        _or(_low16(_shr(stride2, 32)), v.at("tile", 3) << 16),
+    )
 
 
 def _group3(v: TileView) -> tuple:
     stride3, extent4 = v.at("strides", 3), v.at("extents", 4)
-    return (_and(stride3, 0xFFFFFFFF), _or(_low16(_shr(stride3, 32)), _in_high16(extent4)),
-            _or(_low16(_shr(extent4, 16)), v.at("tile", 4) << 16), 0)
+    return (
+        _and(stride3, 0xFFFFFFFF),
+        _or(_low16(_shr(stride3, 32)), _in_high16(extent4)),
+        _or(_low16(_shr(extent4, 16)), v.at("tile", 4) << 16),
+        0,
+    )
 
 
 def warp_coord(warp: Any, warps: Sequence[int]) -> tuple:
@@ -307,32 +361,54 @@ def padded_offset(offset: Any, pad_interval: int, pad_amount: int) -> Any:
     return leaf.add(offset, leaf.mul(leaf.div(offset, pad_interval), pad_amount))
 
 
-def tdm_view(op: TDM, elem: str, tile: Sequence[int], extents: Sequence[Any], strides: Sequence[Any],
-             global_address: Any, lds_address: Any, warp: Any = 0, **state: Any) -> TileView:
+def tdm_view(
+    op: TDM,
+    elem: str,
+    tile: Sequence[int],
+    extents: Sequence[Any],
+    strides: Sequence[Any],
+    global_address: Any,
+    lds_address: Any,
+    warp: Any = 0,
+    **state: Any,
+) -> TileView:
     """Return what one warp's descriptor says about its share of a tile.
 
-    Shapes   tile, extents: outermost first; strides: the same without the innermost, in elements
+    Shapes   tile, extents: outermost first; strides: the same without the innermost, in
+             elements
     Raises   OutOfRange, AtomError: widths, padding or warps that the unit cannot take
     """
     elem_bits = bit_width(elem)
     if elem_bits not in (8, 16, 32, 64):
-        raise OutOfRange(subject="element width of TDM", expected="8, 16, 32 or 64 bits", value=elem_bits)
+        raise OutOfRange(
+            subject="element width of TDM", expected="8, 16, 32 or 64 bits", value=elem_bits
+        )
     if not len(tile) == len(extents) == op.rank:
-        raise AtomError(reason=f"{op.short} wants {op.rank} extents, got {len(tile)} and {len(extents)}")
+        raise AtomError(
+            reason=f"{op.short} wants {op.rank} extents, got {len(tile)} and {len(extents)}"
+        )
     warps, shares = compute_warp_distribution(tile, op.warps)
     steps = [*strides, 1]
     moved, left, linear = 0, [], 0
     for i, (place, share) in enumerate(zip(warp_coord(warp, warps), shares)):
         start = leaf.mul(place, share)
         moved = leaf.add(moved, leaf.mul(start, steps[i]))
-        linear = leaf.add(linear, leaf.mul(start, _product(tile[i + 1:])))
+        linear = leaf.add(linear, leaf.mul(start, _product(tile[i + 1 :])))
         left.append(_remaining(extents[i], start))
     lds = padded_offset(linear, op.pad_interval, op.pad_amount)
     offset = leaf.add(leaf.mul(moved, elem_bits // 8), state.pop("imm_offset", 0))
-    return TileView(elem_bits, tuple(reversed(shares)), tuple(reversed(left)), tuple(reversed(list(strides))),
-                    leaf.add(global_address, offset), leaf.add(lds_address, leaf.mul(lds, elem_bits // 8)),
-                    padding_codes(op.pad_interval, op.pad_amount, elem_bits),
-                    atomic_barrier=op.atomic_barrier, early_timeout=op.early_timeout, **state)
+    return TileView(
+        elem_bits,
+        tuple(reversed(shares)),
+        tuple(reversed(left)),
+        tuple(reversed(list(strides))),
+        leaf.add(global_address, offset),
+        leaf.add(lds_address, leaf.mul(lds, elem_bits // 8)),
+        padding_codes(op.pad_interval, op.pad_amount, elem_bits),
+        atomic_barrier=op.atomic_barrier,
+        early_timeout=op.early_timeout,
+        **state,
+    )
 
 
 def _product(extents: Sequence[int]) -> int:
@@ -352,6 +428,19 @@ def _remaining(extent: Any, start: Any) -> Any:
     return leaf.sub(extent, leaf.minimum(start, extent))
 
 
-__all__ = ["MAX_RANK", "TDM", "TensorLoad", "TensorStore", "TileView", "UNBOUNDED", "compute_padding_encoding",
-           "compute_warp_distribution", "Layout", "pack_descriptor", "padded_offset", "padding_codes", "tdm_view",
-           "warp_coord"]
+__all__ = [
+    "MAX_RANK",
+    "TDM",
+    "TensorLoad",
+    "TensorStore",
+    "TileView",
+    "UNBOUNDED",
+    "compute_padding_encoding",
+    "compute_warp_distribution",
+    "Layout",
+    "pack_descriptor",
+    "padded_offset",
+    "padding_codes",
+    "tdm_view",
+    "warp_coord",
+]

@@ -1,17 +1,26 @@
-"""Tiled tensor DMA (gfx1250): atoms derived from a tensor and its LDS layout, and their partition over warps.
+"""Tiled tensor DMA (gfx1250): atoms derived from a tensor and its LDS layout, and their
+partition over warps.
 
-A tiled atom moves one warp's share of a tile. The tensor is seen through a coordinate tensor whose basis
+A tiled atom moves one warp's share of a tile. The tensor is seen through a coordinate tensor
+whose basis
 leaf E0 is the contiguous dimension, so that tiles, slices and partitions are the algebra's.
 Neighbours: `tdm` has the operations and the descriptor.
 """
+
 from __future__ import annotations
 
 from typing import Any
 
-from flydsl.layout import (Basis, CoordTensor, Layout, MemRef, Tile, coalesce, composition, get_flat_coord,
-                           logical_divide, size)
-from flydsl.layout.layout import from_modes, layout_modes
-from flydsl.layout.modes import slice_with_offset
+from flydsl.layout import (
+    Basis,
+    CoordTensor,
+    Layout,
+    MemRef,
+    Tile,
+    coalesce,
+    size,
+)
+from flydsl.layout.layout import layout_modes
 
 from .copy_ops import CopyAtom
 from .elements import bit_width
@@ -21,13 +30,22 @@ from .tdm import MAX_RANK, TensorLoad, TensorStore, padding_codes
 _CONTIGUOUS_BYTES = 16
 
 
-def make_tiled_tdm_atom(direction: str, tensor: MemRef, smem_layout: Layout, tile: Tile, num_warps: int = 1, *,
-                        cache_modifier: int = 0, atomic_barrier: bool = False,
-                        init_boundary_check: bool = True) -> tuple[CopyAtom, CoordTensor]:
+def make_tiled_tdm_atom(
+    direction: str,
+    tensor: MemRef,
+    smem_layout: Layout,
+    tile: Tile,
+    num_warps: int = 1,
+    *,
+    cache_modifier: int = 0,
+    atomic_barrier: bool = False,
+    init_boundary_check: bool = True,
+) -> tuple[CopyAtom, CoordTensor]:
     """Return (atom of one warp's share, coordinate tensor of the whole tensor).
 
     Shapes   tensor, smem_layout, tile: one mode per dimension, at most five
-    Raises   AtomError: a mode that one tensor dimension cannot describe, warps that do not divide the tile,
+    Raises   AtomError: a mode that one tensor dimension cannot describe, warps that do not
+             divide the tile,
              LDS that is ordered unlike the tensor; OutOfRange: padding
     """
     one_of("direction", direction, ("load", "store"))
@@ -40,11 +58,20 @@ def make_tiled_tdm_atom(direction: str, tensor: MemRef, smem_layout: Layout, til
     padding_codes(pad_interval, pad_amount, bits)
     shape = _share(extents, num_warps)
     if shape[-1] * bits < 8 * _CONTIGUOUS_BYTES and num_warps > 1:
-        raise AtomError(reason=f"{num_warps} warps leave {shape[-1]} contiguous {elem} each, "
-                               f"less than {_CONTIGUOUS_BYTES} bytes")
+        raise AtomError(
+            reason=f"{num_warps} warps leave {shape[-1]} contiguous {elem} each, "
+            f"less than {_CONTIGUOUS_BYTES} bytes"
+        )
     cls = TensorLoad if direction == "load" else TensorStore
-    op = cls(tuple(shape), elem, tuple(Basis(1, (mode,)) for mode in order), pad_interval, pad_amount,
-             cache_modifier, atomic_barrier)
+    op = cls(
+        tuple(shape),
+        elem,
+        tuple(Basis(1, (mode,)) for mode in order),
+        pad_interval,
+        pad_amount,
+        cache_modifier,
+        atomic_barrier,
+    )
     return CopyAtom(op, bits), coordinate_tensor(tensor.layout, order)
 
 
@@ -60,25 +87,39 @@ def coordinate_tensor(layout: Layout, order: list[int]) -> CoordTensor:
 def _memory_order(layout: Layout, smem: Layout, tile: Tile) -> list[int]:
     """Return the modes from the outermost to the contiguous one, as both layouts have them."""
     if type(layout.shape) is not tuple or any(type(s) is tuple for s in layout.shape):
-        raise AtomError(reason=f"a tensor of layout `{layout}` is not one extent and stride per dimension")
+        raise AtomError(
+            reason=f"a tensor of layout `{layout}` is not one extent and stride per dimension"
+        )
     if layout.rank > MAX_RANK:
         raise AtomError(reason=f"tensor DMA has at most {MAX_RANK} dimensions, got {layout.rank}")
     modes = [coalesce(m) for m in layout_modes(smem)]
-    if smem.rank != layout.rank or tile.rank != layout.rank or any(type(m.shape) is tuple for m in modes):
-        raise AtomError(reason=f"LDS layout `{smem}` and tile {tile} must have the {layout.rank} modes of `{layout}`")
+    if (
+        smem.rank != layout.rank
+        or tile.rank != layout.rank
+        or any(type(m.shape) is tuple for m in modes)
+    ):
+        raise AtomError(
+            reason=f"LDS layout `{smem}` and tile {tile} must have the {layout.rank} modes of `{layout}`"
+        )
     extents = [size(m) for m in layout_modes(smem)]
     if extents != list(tile.modes):
         raise AtomError(reason=f"LDS layout `{smem}` does not have the shape of the tile {tile}")
-    strides = [d if m.shape != 1 or type(d) is int and d else d for m, d in zip(modes, _strides(smem))]
+    strides = [
+        d if m.shape != 1 or type(d) is int and d else d for m, d in zip(modes, _strides(smem))
+    ]
     order = sorted(range(layout.rank), key=lambda i: strides[i])
     contiguous = order[0]
     if strides[contiguous] != 1 or layout.stride[contiguous] != 1:
-        raise AtomError(reason=f"the contiguous mode of the tensor `{layout}` and of LDS `{smem}` must be the same")
+        raise AtomError(
+            reason=f"the contiguous mode of the tensor `{layout}` and of LDS `{smem}` must be the same"
+        )
     return order[::-1]
 
 
 def _strides(smem: Layout) -> list[int]:
-    """Return the stride at which each mode's elements begin to repeat, also of modes of extent 1."""
+    """Return the stride at which each mode's elements begin to repeat, also of modes of extent
+    1.
+    """
     out = []
     for mode in layout_modes(smem):
         merged = coalesce(mode)
@@ -93,7 +134,9 @@ def _only_stride(mode: Layout) -> int:
 
 
 def _padding(smem: Layout, order: list[int], extents: list[int]) -> tuple[int, int]:
-    """Return (interval, amount) in elements when one mode steps further than what lies below it fills."""
+    """Return (interval, amount) in elements when one mode steps further than what lies below it
+    fills.
+    """
     strides = _strides(smem)
     interval = amount = 0
     expected = 1
@@ -102,14 +145,18 @@ def _padding(smem: Layout, order: list[int], extents: list[int]) -> tuple[int, i
         gap = stride - expected
         if gap and extents[i] > 1:
             if gap < 0 or interval:
-                raise AtomError(reason=f"LDS layout `{smem}` is neither compact nor padded at one place")
+                raise AtomError(
+                    reason=f"LDS layout `{smem}` is neither compact nor padded at one place"
+                )
             interval, amount = expected, gap
         expected = stride * extents[i] if extents[i] > 1 else expected
     return interval, amount
 
 
 def _share(extents: list[int], num_warps: int) -> list[int]:
-    """Return one warp's extents: warps halve the outermost dimension until it is 1, then the next."""
+    """Return one warp's extents: warps halve the outermost dimension until it is 1, then the
+    next.
+    """
     if num_warps < 1 or num_warps & (num_warps - 1):
         raise AtomError(reason=f"num_warps must be a power of two, got {num_warps}")
     out, left = list(extents), num_warps

@@ -1,10 +1,15 @@
 """Tiled copies: a copy atom repeated over threads and values, and how it deals out a tensor.
 
-Everything works on layouts. Functions return `(layout, offset)`: the part's layout, and how far it starts
-from the tensor's own start (an index, or a coordinate for coordinate tensors). Leaves and thread numbers
-may be dynamic: the same code infers types, folds statics and emits IR, as `flydsl.layout.leaf` explains.
-Neighbours: `tiled_mma` makes tiled copies of its operands; `expr` and the lowering pass call these.
+Everything works on layouts. Functions return `(layout, offset)`: the part's layout, and how far
+it starts
+from the tensor's own start (an index, or a coordinate for coordinate tensors). Leaves and
+thread numbers
+may be dynamic: the same code infers types, folds statics and emits IR, as `flydsl.layout.leaf`
+explains.
+Neighbours: `tiled_mma` makes tiled copies of its operands; `expr` and the lowering pass call
+these.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -12,8 +17,21 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from flydsl.layout import (
-    ComposedLayout, Layout, Tile, coalesce, column_major, composition, int_tuple_product_each,
-    logical_product, make_layout_tv, make_tile, recast_layout, right_inverse, size, slice_, zip_,
+    ComposedLayout,
+    Layout,
+    Tile,
+    coalesce,
+    column_major,
+    composition,
+    int_tuple_product_each,
+    logical_product,
+    make_layout_tv,
+    make_tile,
+    recast_layout,
+    right_inverse,
+    size,
+    slice_,
+    zip_,
     zipped_divide,
 )
 from flydsl.layout.layout import from_modes, layout_modes, on_outer
@@ -27,7 +45,9 @@ LayoutLike = Layout | ComposedLayout
 
 @dataclass(frozen=True)
 class TiledCopy:
-    """`layout_tv` maps (thread, value) to the column-major index in `tile`; the atom moves part of the values."""
+    """`layout_tv` maps (thread, value) to the column-major index in `tile`; the atom moves part
+    of the values.
+    """
 
     atom: CopyAtom
     layout_tv: Layout
@@ -75,22 +95,30 @@ class TiledCopy:
 
 @lru_cache(maxsize=4096)
 def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tile: Any) -> TiledCopy:
-    """Return the tiled copy of an explicit thread-value layout; `tile` is a Tile or a tuple of its entries."""
+    """Return the tiled copy of an explicit thread-value layout; `tile` is a Tile or a tuple of
+    its entries.
+    """
     return TiledCopy(atom, layout_tv, tile if isinstance(tile, Tile) else make_tile(*tile))
 
 
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
-    """Return the tiled copy in which every thread of `thr_layout` has the values of `val_layout`."""
+    """Return the tiled copy in which every thread of `thr_layout` has the values of
+    `val_layout`.
+    """
     tile, layout_tv = make_layout_tv(thr_layout, val_layout)
     return make_tiled_copy(atom, layout_tv, tuple(tile) if isinstance(tile, tuple) else (tile,))
 
 
 def _sided_tv(tiled: TiledCopy, side: str) -> Layout:
-    """Return ((thread), (atom value, rest value)) -> tile index as one side of the atom numbers them.
+    """Return ((thread), (atom value, rest value)) -> tile index as one side of the atom numbers
+    them.
 
     The atom's own threads must be the innermost ones of the tiled thread mode.
     """
-    ref, sided = tiled.atom.layout_ref, tiled.atom.layout_src if side == "src" else tiled.atom.layout_dst
+    ref, sided = (
+        tiled.atom.layout_ref,
+        tiled.atom.layout_src if side == "src" else tiled.atom.layout_dst,
+    )
     by_atom = zipped_divide(tiled.layout_tv, make_tile(size(ref[0]), size(ref[1])))
     inner = composition(by_atom[0], composition(right_inverse(ref), sided))
     return coalesce(zip_(inner, by_atom[1]), (1, (1, 1)))
@@ -103,14 +131,19 @@ def deal(tiled: TiledCopy, side: str, layout: LayoutLike) -> LayoutLike:
 
 def _deal(layout: Layout, tiled: TiledCopy, side: str) -> Layout:
     if layout.rank < tiled.tile.rank:
-        raise AtomError(reason=f"a tensor of layout `{layout}` has fewer modes than the tile {tiled.tile}")
+        raise AtomError(
+            reason=f"a tensor of layout `{layout}` has fewer modes than the tile {tiled.tile}"
+        )
     divided = zipped_divide(layout, tiled.tile)
     thread_value = composition(divided[0], tiled.layout_side_tv(side))
     return from_modes([*layout_modes(thread_value), *layout_modes(divided[1])])
 
 
-def partition(tiled: TiledCopy, side: str, layout: LayoutLike, thread: Any) -> tuple[LayoutLike, Any]:
-    """Return (layout, offset) of one thread's part: ((atom value, rest value), rest of each mode...).
+def partition(
+    tiled: TiledCopy, side: str, layout: LayoutLike, thread: Any
+) -> tuple[LayoutLike, Any]:
+    """Return (layout, offset) of one thread's part: ((atom value, rest value), rest of each
+    mode...).
 
     Shapes   thread: a static or dynamic leaf
     """
@@ -119,7 +152,9 @@ def partition(tiled: TiledCopy, side: str, layout: LayoutLike, thread: Any) -> t
 
 
 def take_thread(dealt: LayoutLike, thread: Any) -> tuple[LayoutLike, Any]:
-    """Return (layout, offset) of a dealt layout at one thread coordinate; a swizzle keeps its own offset."""
+    """Return (layout, offset) of a dealt layout at one thread coordinate; a swizzle keeps its
+    own offset.
+    """
     coord = (thread, *[None] * (dealt.rank - 1))
     if isinstance(dealt, ComposedLayout):
         return slice_(dealt, coord), 0
@@ -127,7 +162,8 @@ def take_thread(dealt: LayoutLike, thread: Any) -> tuple[LayoutLike, Any]:
 
 
 def retile(tiled: TiledCopy, fragment: LayoutLike) -> LayoutLike:
-    """Return a fragment's layout seen in the copy's value grouping: ((atom value, rest value), rest...).
+    """Return a fragment's layout seen in the copy's value grouping: ((atom value, rest value),
+    rest...).
 
     Shapes   fragment: (value, rest...) as an MMA partition or another copy made it
     """
@@ -145,10 +181,13 @@ def _retile(fragment: Layout, tiled: TiledCopy) -> Layout:
 
 @lru_cache(maxsize=4096)
 def _value_order(tiled: TiledCopy, values: int) -> tuple[Layout, tuple[int, ...]]:
-    """Return ((atom value, rest value) -> (v, m, n) index, repeats per mode) of `values` values in the tile.
+    """Return ((atom value, rest value) -> (v, m, n) index, repeats per mode) of `values` values
+    in the tile.
 
-    The first `values` values of the tile's thread-value layout are the fragment's first mode; what the tile
-    has beyond them is found in the fragment's other modes, in the order in which the tile numbers them.
+    The first `values` values of the tile's thread-value layout are the fragment's first mode;
+    what the tile
+    has beyond them is found in the fragment's other modes, in the order in which the tile
+    numbers them.
     """
     tile_to_tv = composition(right_inverse(tiled.layout_tv), column_major(tiled.tile_shape))
     groups = recast_layout(tile_to_tv, 1, tiled.threads * values)

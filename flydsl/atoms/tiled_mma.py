@@ -1,9 +1,13 @@
-"""Tiled MMA: an MMA atom repeated over waves and a permuted tile, and how it deals out its operands.
+"""Tiled MMA: an MMA atom repeated over waves and a permuted tile, and how it deals out its
+operands.
 
-Like `tiled_copy`, all on layouts: results are `(layout, offset)`, leaves and thread numbers may be dynamic.
-Steps for an operand (say A over (M, K)): permute each mode, cut it by the atom's shape, put the atom's lane
+Like `tiled_copy`, all on layouts: results are `(layout, offset)`, leaves and thread numbers may
+be dynamic.
+Steps for an operand (say A over (M, K)): permute each mode, cut it by the atom's shape, put the
+atom's lane
 map in place of the cut-out tile, deal what remains to the waves.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,9 +15,21 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from flydsl.layout import (
-    ComposedLayout, Layout, Tile, append, column_major, composition, get_flat_coord,
-    logical_divide, make_fragment_layout_like, make_tile, right_inverse, size, slice_,
-    tiled_product, zipped_divide,
+    ComposedLayout,
+    Layout,
+    Tile,
+    append,
+    column_major,
+    composition,
+    get_flat_coord,
+    logical_divide,
+    make_fragment_layout_like,
+    make_tile,
+    right_inverse,
+    size,
+    slice_,
+    tiled_product,
+    zipped_divide,
 )
 from flydsl.layout.int_tuple import IntTuple
 from flydsl.layout.layout import from_modes, layout_modes, on_outer
@@ -30,7 +46,9 @@ _MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1), "D": (0, 1)}
 
 @dataclass(frozen=True)
 class TiledMma:
-    """`atom_layout` (M, N, K) numbers the waves; `permutation` is a Tile of up to three entries, or None."""
+    """`atom_layout` (M, N, K) numbers the waves; `permutation` is a Tile of up to three
+    entries, or None.
+    """
 
     atom: MmaOp
     atom_layout: Layout
@@ -38,10 +56,14 @@ class TiledMma:
 
     def __post_init__(self) -> None:
         if self.atom_layout.rank != 3 or not self.atom_layout.is_static:
-            raise AtomError(reason=f"the layout of the atoms has three static modes (M, N, K), "
-                                   f"got `{self.atom_layout}`")
+            raise AtomError(
+                reason=f"the layout of the atoms has three static modes (M, N, K), "
+                f"got `{self.atom_layout}`"
+            )
         if self.permutation is not None and self.permutation.rank > 3:
-            raise AtomError(reason=f"a permutation has at most three entries (M, N, K), got {self.permutation}")
+            raise AtomError(
+                reason=f"a permutation has at most three entries (M, N, K), got {self.permutation}"
+            )
 
     @property
     def text(self) -> str:
@@ -80,7 +102,9 @@ class TiledMma:
         return size(self.thr_layout_vmnk)
 
     def tv_layout(self, operand: str) -> Layout:
-        """Return (thread, (atom value, rest values)) -> column-major index in the operand's tile."""
+        """Return (thread, (atom value, rest values)) -> column-major index in the operand's
+        tile.
+        """
         return _tv_layout(self, operand)
 
     def tile_shape(self, operand: str) -> tuple[int, int]:
@@ -98,14 +122,18 @@ def make_tiled_mma(atom: MmaOp, atom_layout: Layout, permutation: Any = None) ->
 
 
 def deal(tiled: TiledMma, operand: str, layout: LayoutLike) -> LayoutLike:
-    """Return the layout as ((lane, (wave, wave)), atom value, rest of each mode, extra modes...)."""
+    """Return the layout as ((lane, (wave, wave)), atom value, rest of each mode, extra
+    modes...).
+    """
     one_of("operand", operand, _MODES)
     return on_outer(_deal, layout, tiled, operand)
 
 
 def _deal(layout: Layout, tiled: TiledMma, operand: str) -> Layout:
     if layout.rank < 2:
-        raise AtomError(reason=f"operand {operand} has two modes or more, got the layout `{layout}`")
+        raise AtomError(
+            reason=f"operand {operand} has two modes or more, got the layout `{layout}`"
+        )
     picked = _MODES[operand]
     permuted = _permute(layout, tuple(tiled.permutation_mnk.modes[i] for i in picked))
     atom_shape = tuple(tiled.atom.shape_mnk[i] for i in picked)
@@ -122,11 +150,17 @@ def _deal(layout: Layout, tiled: TiledMma, operand: str) -> Layout:
 
 
 def _permute(layout: Layout, entries: tuple) -> Layout:
-    return logical_divide(layout, make_tile(*entries)) if any(e is not None for e in entries) else layout
+    return (
+        logical_divide(layout, make_tile(*entries))
+        if any(e is not None for e in entries)
+        else layout
+    )
 
 
 def take_linear(dealt: LayoutLike, number: Any) -> tuple[LayoutLike, Any]:
-    """Return (layout, offset) of a dealt layout where `number` counts its thread mode column-major."""
+    """Return (layout, offset) of a dealt layout where `number` counts its thread mode column-
+    major.
+    """
     return slice_with_offset(dealt, (number, *[None] * (dealt.rank - 1)))
 
 
@@ -137,8 +171,12 @@ def wave_coord(tiled: TiledMma, operand: str, thread: Any) -> IntTuple:
     return flat[0], (flat[1 + first], flat[1 + second])
 
 
-def partition(tiled: TiledMma, operand: str, layout: LayoutLike, thread: Any) -> tuple[LayoutLike, Any]:
-    """Return (layout, offset) of one thread's part of an operand: (value, rest of each mode, extra...)."""
+def partition(
+    tiled: TiledMma, operand: str, layout: LayoutLike, thread: Any
+) -> tuple[LayoutLike, Any]:
+    """Return (layout, offset) of one thread's part of an operand: (value, rest of each mode,
+    extra...).
+    """
     dealt = deal(tiled, operand, layout)
     coord = (wave_coord(tiled, operand, thread), *[None] * (dealt.rank - 1))
     if isinstance(dealt, ComposedLayout):
@@ -151,8 +189,11 @@ def partition_shape(tiled: TiledMma, operand: str, shape: IntTuple) -> IntTuple:
     return deal(tiled, operand, column_major(shape)).shape[1:]
 
 
-def fragment_layout(tiled: TiledMma, operand: str, layout: LayoutLike, stages: int | None = None) -> Layout:
-    """Return the register layout of an operand's part: values adjacent, then the modes by their strides.
+def fragment_layout(
+    tiled: TiledMma, operand: str, layout: LayoutLike, stages: int | None = None
+) -> Layout:
+    """Return the register layout of an operand's part: values adjacent, then the modes by their
+    strides.
 
     With `stages` a last mode of that many copies is added.
     """
@@ -172,7 +213,9 @@ def _tv_layout(tiled: TiledMma, operand: str) -> Layout:
     dealt = layout_modes(_deal(column_major(tiled.tile_shape(operand)), tiled, operand))
     lanes, waves = layout_modes(dealt[0])
     by_mode = dict(zip(_MODES[operand], layout_modes(waves)))
-    vmnk = from_modes([lanes, *(by_mode.get(i) or Layout(size(tiled.atom_layout[i]), 0) for i in range(3))])
+    vmnk = from_modes(
+        [lanes, *(by_mode.get(i) or Layout(size(tiled.atom_layout[i]), 0) for i in range(3))]
+    )
     threads = composition(vmnk, right_inverse(tiled.thr_layout_vmnk))
     return from_modes([threads, from_modes([dealt[1], from_modes(dealt[2:])])])
 
@@ -180,4 +223,6 @@ def _tv_layout(tiled: TiledMma, operand: str) -> Layout:
 def make_tiled_copy_operand(atom: CopyAtom, tiled: TiledMma, operand: str) -> TiledCopy:
     """Return the tiled copy that fills or drains an operand of a tiled MMA."""
     extents = tiled.tile_shape(operand)
-    return make_tiled_copy(atom, tiled.tv_layout(operand), Tile(tuple(Layout(e, 1) for e in extents)))
+    return make_tiled_copy(
+        atom, tiled.tv_layout(operand), Tile(tuple(Layout(e, 1) for e in extents))
+    )
