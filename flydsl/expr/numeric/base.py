@@ -7,10 +7,10 @@ conversions are in `cast`, folding in `fold`.
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flydsl.diag import DynamicAsInteger, DynamicAsPython, DynamicToPython, NotConvertible
+from flydsl.diag import DynamicAsInteger, DynamicAsPython, DynamicToPython, NotConvertible, StaleValue, UnknownIrType
 from flydsl.expr.numeric.dispatch import binary, reflected
 from flydsl.expr.numeric.elements import ELEMENTS, Element, numpy_type
-from flydsl.ir import get_types, ir
+from flydsl.ir import constant, current, get_types, ir
 from flydsl.ir.trace import active
 
 if TYPE_CHECKING:
@@ -70,9 +70,7 @@ class Numeric(metaclass=NumericMeta):
             cls.element, cls.width, cls.log_width, cls.signed = element, element.width, element.log_width, element.signed
 
     def __init__(self, value: Any):
-        from flydsl.expr.numeric.cast import convert_into
-
-        convert_into(self, value)
+        _cast.convert_into(self, value)
 
     # --- what it holds -----------------------------------------------------------------------------------------
 
@@ -86,16 +84,12 @@ class Numeric(metaclass=NumericMeta):
 
     def ir_value(self) -> "ArithValue":
         """Return the raw value, with operators; a static value becomes a constant."""
-        from flydsl.expr.numeric.raw import ArithValue
-
-        return ArithValue(raw(self), self.signed)
+        return _raw.ArithValue(raw(self), self.signed)
 
     @classmethod
     def from_python_value(cls, value: Any) -> "Numeric":
         """Return bool as Boolean, int as Int32 or Int64, float as Float32, a raw value by its type."""
-        from flydsl.expr.numeric.cast import from_python_value
-
-        return from_python_value(value)
+        return _cast.from_python_value(value)
 
     @classmethod
     def from_ir_type(cls, type_: ir.Type) -> type["Numeric"]:
@@ -106,15 +100,11 @@ class Numeric(metaclass=NumericMeta):
 
     def to(self, dtype: Any, *, rounding_mode: "RoundingMode | None" = None) -> Any:
         """Return the value converted to a scalar class, to a Python type (static only) or to `ir.Value`."""
-        from flydsl.expr.numeric.cast import convert_to
-
-        return convert_to(self, dtype, rounding_mode)
+        return _cast.convert_to(self, dtype, rounding_mode)
 
     def bitcast(self, dtype: type["Numeric"]) -> "Numeric":
         """Return the same bits as another class of the same width."""
-        from flydsl.expr.numeric.cast import bitcast
-
-        return bitcast(self, dtype)
+        return _cast.bitcast(self, dtype)
 
     def __bool__(self) -> bool:
         if self._scope is None:
@@ -171,28 +161,20 @@ class Numeric(metaclass=NumericMeta):
         return other // self, other % self
 
     def __neg__(self) -> "Numeric":
-        from flydsl.expr.numeric.unary import negate
-
-        return negate(self)
+        return _unary.negate(self)
 
     def __pos__(self) -> "Numeric":
         return self
 
     def __invert__(self) -> "Numeric":
-        from flydsl.expr.numeric.unary import invert
-
-        return invert(self)
+        return _unary.invert(self)
 
     def __abs__(self) -> "Numeric":
-        from flydsl.expr.numeric.unary import absolute
-
-        return absolute(self)
+        return _unary.absolute(self)
 
     def select(self, true_value: Any, false_value: Any) -> Any:
         """Return `true_value` where this is true (not zero), else `false_value`; both are evaluated."""
-        from flydsl.expr.numeric.select import select
-
-        return select(self, true_value, false_value)
+        return _select.select(self, true_value, false_value)
 
     # --- named operations kept for older kernels ---------------------------------------------------------------
 
@@ -306,8 +288,6 @@ def raw(x: Numeric) -> ir.Value:
 
 def static_constant(trace, mlir_name: str, payload: int | float) -> ir.Value:
     """Return the function's constant of this type and value."""
-    from flydsl.ir import constant, current
-
     if trace is None:
         trace = current()
     # The float key tells -0.0 from 0.0, which compare equal.
@@ -341,9 +321,6 @@ _new = object.__new__
 
 def check_owner(x: Any, trace) -> None:
     """Let a value wrapped outside any function join this one; refuse a value of another function."""
-    from flydsl.diag import StaleValue
-    from flydsl.ir import current
-
     current()
     if x._scope is not OUTSIDE:
         raise StaleValue(dtype=x.__class__.__name__)
@@ -360,8 +337,6 @@ def class_of_type(type_: ir.Type) -> type[Numeric]:
         classes = memo["scalar classes"] = {t: CLASSES[names[m]] for m, t in by_name.items() if m in names}
     cls = classes.get(type_)
     if cls is None:
-        from flydsl.diag import UnknownIrType
-
         hint = "wrap vectors with fx.Vector(value)" if isinstance(type_, ir.VectorType) else "use a scalar type"
         raise UnknownIrType(type=type_, advice=hint)
     return cls
@@ -387,3 +362,10 @@ def to_python(x: Numeric, wanted: type) -> Any:
     if x._scope is not None:
         raise DynamicToPython(wanted=wanted.__name__)
     return wanted(x.value)
+
+
+# These modules need the classes above, whose methods call them.
+from flydsl.expr.numeric import cast as _cast  # noqa: E402
+from flydsl.expr.numeric import raw_value as _raw  # noqa: E402
+from flydsl.expr.numeric import select as _select  # noqa: E402
+from flydsl.expr.numeric import unary as _unary  # noqa: E402

@@ -144,4 +144,12 @@ def _compare(symbol: str, c: type[Numeric]) -> Emitter:
         code = CMPF[symbol]
         return lambda trace, n, x, y, loc: op1(trace, "arith.cmpf", "i1", n, (x, y), loc, cmpf_attrs(trace, code))
     code = (CMPI_UNSIGNED if is_unsigned(c) else CMPI)[symbol]
-    return lambda trace, n, x, y, loc: op1(trace, "arith.cmpi", "i1", n, (x, y), loc, cmp_attrs(trace, code))
+    key = ("predicate", code)
+
+    def emit(trace, n, x, y, loc):
+        memo = trace.types.memo
+        attrs = memo.get(key) or cmp_attrs(trace, code)
+        types = memo.get(("i1", n)) or result_types(trace, "i1", n)
+        return create_op("arith.cmpi", types, (x, y), attrs, None, 0, loc, trace.ip).result
+
+    return emit

@@ -15,17 +15,18 @@ from flydsl.diag import (
 )
 from flydsl.expr.fastmath import RoundingMode, float_attrs
 from flydsl.expr.numeric.base import CLASSES, Numeric, NumericMeta, class_of_type, raw, static, to_python, wrap
-from flydsl.expr.numeric.build import cmp_attrs, cmpf_attrs, constant_of, float_op1, op1
+from flydsl.expr.numeric.build import CMPF, CMPI, cmp_attrs, cmpf_attrs, constant_of, float_op1, op1
 from flydsl.expr.numeric.classes import Boolean, Index
 from flydsl.expr.numeric.fold import fit
 from flydsl.expr.numeric.promote import class_of_python
 from flydsl.ir import current, ir
 from flydsl.ir.trace import active
 
-Steps = tuple[tuple[str, str], ...]  # (op, element type of its result)
+Steps = tuple[tuple[str, str], ...]  # (op, element type of its result); for a test against zero (.., element type tested)
 
 _FLOAT_CASTS = ("arith.extf", "arith.truncf")
 _IS_NONZERO = "is nonzero"
+_FLOAT_IS_NONZERO = "float is nonzero"
 
 
 @lru_cache(maxsize=None)
@@ -34,7 +35,7 @@ def cast_steps(source: type[Numeric], target: type[Numeric]) -> Steps:
     if source is target:
         return ()
     if target is Boolean:
-        return ((_IS_NONZERO, "i1"),)
+        return ((_FLOAT_IS_NONZERO if source.is_float else _IS_NONZERO, source.element.mlir),)
     if source.is_float:
         return _float_to_float(source, target) if target.is_float else _float_to_integer(source, target)
     return _integer_to_float(source, target) if target.is_float else _integer_to_integer(source, target)
@@ -74,21 +75,23 @@ def _integer_to_integer(source, target) -> Steps:
 
 def emit_cast(trace, n: int, x: ir.Value, source: type[Numeric], target: type[Numeric], loc) -> ir.Value:
     """Build the conversion of a scalar (n = 0) or of `n` vector elements."""
-    for name, mlir in cast_steps(source, target):
-        if name is _IS_NONZERO:
-            x = _is_nonzero(trace, n, x, source, loc)
-        elif name in _FLOAT_CASTS:
+    return emit_steps(trace, n, x, cast_steps(source, target), loc)
+
+
+def emit_steps(trace, n: int, x: ir.Value, steps: Steps, loc) -> ir.Value:
+    """Build the ops of `steps` one after another."""
+    for name, mlir in steps:
+        if name in _FLOAT_CASTS:
             x = float_op1(trace, name, mlir, n, (x,), loc)
+        elif name is _IS_NONZERO:
+            zero = constant_of(trace, mlir, n, 0)
+            x = op1(trace, "arith.cmpi", "i1", n, (x, zero), loc, cmp_attrs(trace, CMPI["!="]))
+        elif name is _FLOAT_IS_NONZERO:
+            zero = constant_of(trace, mlir, n, 0.0)
+            x = op1(trace, "arith.cmpf", "i1", n, (x, zero), loc, cmpf_attrs(trace, CMPF["!="]))
         else:
             x = op1(trace, name, mlir, n, (x,), loc)
     return x
-
-
-def _is_nonzero(trace, n, x, source, loc) -> ir.Value:
-    zero = constant_of(trace, source.element.mlir, n, source.zero)
-    if source.is_float:
-        return op1(trace, "arith.cmpf", "i1", n, (x, zero), loc, cmpf_attrs(trace, 13))
-    return op1(trace, "arith.cmpi", "i1", n, (x, zero), loc, cmp_attrs(trace, 1))
 
 
 def from_python_value(value: Any) -> Numeric:

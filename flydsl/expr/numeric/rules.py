@@ -12,12 +12,12 @@ from typing import Any
 from flydsl.diag import UnsupportedOperand
 from flydsl.expr.numeric.base import Numeric, NumericMeta, check_owner, raw, static, static_constant, wrap
 from flydsl.expr.numeric.build import Emitter, emitter_of
-from flydsl.expr.numeric.cast import cast_steps, emit_cast, from_python_value
+from flydsl.expr.numeric.cast import Steps, cast_steps, emit_steps, from_python_value
 from flydsl.expr.numeric.classes import Boolean, Float32, Index, Int32, Int64
 from flydsl.expr.numeric.dispatch import MIRROR, Rule
 from flydsl.expr.numeric.fold import fit, folder_of
 from flydsl.expr.numeric.promote import ARITHMETIC, BITWISE, COMPARISONS, operation_class, quotient_class
-from flydsl.ir import ir
+from flydsl.ir import current, ir
 from flydsl.ir.trace import active
 
 _new = object.__new__
@@ -131,40 +131,42 @@ def _refusing(symbol: str, lc: type, rc: type) -> Rule | None:
 
 
 def scalar_rule(symbol: str, lc: type, rc: type) -> Rule:
-    """Return the rule for two scalar classes, one of which may be a Python number class."""
-    if rc is int:
-        return _by_magnitude(symbol, lc, rc, left_is_python=False)
-    if lc is int:
-        return _by_magnitude(symbol, lc, rc, left_is_python=True)
-    return _rule(symbol, lc, rc, _class_of(lc), _class_of(rc))
+    """Return the rule for two scalar classes, one of which may be a Python number class.
+
+    A Python int is Int32 if it fits, else Int64.
+    """
+    if int not in (lc, rc):
+        return _rule(symbol, lc, rc, _class_of(lc), _class_of(rc))
+    wide = _rule(symbol, lc, rc, Int64 if lc is int else lc, Int64 if rc is int else rc)
+    return _rule(symbol, lc, rc, Int32 if lc is int else lc, Int32 if rc is int else rc, wide)
 
 
 def _class_of(c: type) -> type[Numeric]:
     return Boolean if c is bool else Float32 if c is float else c
 
 
-def _by_magnitude(symbol: str, lc: type, rc: type, left_is_python: bool) -> Rule:
-    """A Python int is Int32 if it fits, else Int64."""
-    narrow = _rule(symbol, lc, rc, Int32 if lc is int else lc, Int32 if rc is int else rc)
-    wide = _rule(symbol, lc, rc, Int64 if lc is int else lc, Int64 if rc is int else rc)
+def _rule(symbol: str, lc: type, rc: type, left: type[Numeric], right: type[Numeric], wide: Rule | None = None) -> Rule:
+    p = plan(symbol, left, right)
+    left_py, right_py = lc in _PYTHON, rc in _PYTHON
+    if _is_direct(p, left, right, left_py, right_py):
+        return _direct_rule(p, left, right, left_py, right_py, wide)
+    rule = _general_rule(p, left, right, left_py, right_py)
+    return rule if wide is None else _by_magnitude(rule, wide, left_py)
 
+
+def _by_magnitude(narrow: Rule, wide: Rule, left_py: bool) -> Rule:
     def rule(a, b):
-        number = a if left_is_python else b
+        number = a if left_py else b
         return (narrow if -2147483648 <= number <= 2147483647 else wide)(a, b)
 
     return rule
 
 
-def _rule(symbol: str, lc: type, rc: type, left: type[Numeric], right: type[Numeric]) -> Rule:
-    p = plan(symbol, left, right)
-    left_py, right_py = lc in _PYTHON, rc in _PYTHON
-    if p.computed is not p.common or Index in (left, right) and left is not right:
-        return _general_rule(p, left, right, left_py, right_py)
-    left_direct = left_py or not _emits(p.left_steps, left)
-    right_direct = right_py or not _emits(p.right_steps, right)
-    if left_direct and right_direct:
-        return _direct_rule(p, left, right, left_py, right_py)
-    return _general_rule(p, left, right, left_py, right_py)
+def _is_direct(p: Plan, left, right, left_py: bool, right_py: bool) -> bool:
+    """Whether no run-time operand needs an op before the operation itself."""
+    if p.computed is not p.common or (Index in (left, right) and left is not right):
+        return False
+    return (left_py or not _emits(p.left_steps, left)) and (right_py or not _emits(p.right_steps, right))
 
 
 def _emits(steps: tuple[type[Numeric], ...], source: type[Numeric]) -> bool:
@@ -175,15 +177,17 @@ def _emits(steps: tuple[type[Numeric], ...], source: type[Numeric]) -> bool:
     return False
 
 
-def _direct_rule(p: Plan, left, right, left_py: bool, right_py: bool) -> Rule:
+def _direct_rule(p: Plan, left, right, left_py: bool, right_py: bool, wide: Rule | None) -> Rule:
     """The fast rule: no operand needs an op to reach the common class."""
     common, result, emit = p.common, p.result, p.emit
     mirrored = p.emit_mirrored
     mlir = common.element.mlir
-    fold = _folding(p)
-    fit_left, fit_right = left is not common or left_py, right is not common or right_py
+    fit_left, fit_right = left is not common, right is not common
+    fold = _folding(p, fit_left, fit_right)
 
     def rule(a, b):
+        if wide is not None and not -2147483648 <= (a if left_py else b) <= 2147483647:
+            return wide(a, b)
         left_scope = None if left_py else a._scope
         right_scope = None if right_py else b._scope
         if left_scope is None and right_scope is None:
@@ -216,50 +220,77 @@ def _direct_rule(p: Plan, left, right, left_py: bool, right_py: bool) -> Rule:
     return rule
 
 
-def _folding(p: Plan):
-    """Return the function that folds two payloads of the operand classes."""
+def _folding(p: Plan, fit_left: bool = True, fit_right: bool = True) -> Rule:
+    """Return the function that folds two payloads; `fit_left`: the left one may not be of the common class."""
     fold, result, common = folder_of(p.symbol, p.common), p.result, p.common
 
     def folding(a, b):
-        return static(result, fit(result, fold(fit(common, a), fit(common, b))))
+        if fit_left:
+            a = fit(common, a)
+        if fit_right:
+            b = fit(common, b)
+        r = _new(result)
+        r.value = fit(result, fold(a, b))
+        r._scope = None
+        return r
 
     return folding
 
 
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """How one operand of a plan becomes the value that is computed on.
+
+    `run_time`: ops for a run-time value, in three stages (to the first step, to the common class, to the computed one).
+    A constant is made in class `constant` and takes the stages of `static`.
+    """
+
+    is_python: bool
+    constant: type[Numeric]
+    run_time: tuple[Steps, Steps, Steps]
+    static: tuple[Steps, Steps, Steps]
+
+
+def _operand(p: Plan, steps: tuple[type[Numeric], ...], source: type[Numeric], is_python: bool) -> _Operand:
+    first, common = steps
+    to_common, to_computed = cast_steps(first, common), cast_steps(common, p.computed)
+    if common is Index and first is not Index:  # the reference casts such constants at run time
+        constant, static_stages = first, ((), to_common, to_computed)
+    else:
+        constant, static_stages = common, ((), (), to_computed)
+    return _Operand(is_python, constant, (cast_steps(source, first), to_common, to_computed), static_stages)
+
+
 def _general_rule(p: Plan, left, right, left_py: bool, right_py: bool) -> Rule:
-    """The rule with conversions: both operands go step by step to the class of the operation."""
-    fold = _folding(p)
-    folds = Index not in (left, right) or left is right or p.common is not Index
+    """The rule with conversions: both operands go stage by stage to the class of the operation."""
+    fold, emit, mirrored, result = _folding(p), p.emit, p.emit_mirrored, p.result
+    folds = left is right or p.common is not Index
+    lo, ro = _operand(p, p.left_steps, left, left_py), _operand(p, p.right_steps, right, right_py)
 
     def rule(a, b):
-        x = static(left, fit(left, a)) if left_py else a
-        y = static(right, fit(right, b)) if right_py else b
-        if folds and x._scope is None and y._scope is None:
-            return fold(x.value, y.value)
-        loc = active.trace.locations.at(_getframe(2), active.trace.scope.root) if active.trace else None
-        return _emit_general(p, x, y, loc)
+        left_static = left_py or a._scope is None
+        right_static = right_py or b._scope is None
+        if folds and left_static and right_static:
+            return fold(a if left_py else a.value, b if right_py else b.value)
+        trace = active.trace or current()
+        loc = trace.locations.at(_getframe(2), trace.scope.root)
+        x, left_stages = _enter(trace, a, lo)
+        y, right_stages = _enter(trace, b, ro)
+        for for_x, for_y in zip(left_stages, right_stages, strict=True):
+            if for_x:
+                x = emit_steps(trace, 0, x, for_x, loc)
+            if for_y:
+                y = emit_steps(trace, 0, y, for_y, loc)
+        value = mirrored(trace, 0, y, x, loc) if left_static and mirrored else emit(trace, 0, x, y, loc)
+        return wrap(result, value)
 
     return rule
 
 
-def _emit_general(p: Plan, x: Numeric, y: Numeric, loc) -> Numeric:
-    from flydsl.ir import current
-
-    trace = current()
-    for left_target, right_target in zip(p.left_steps, p.right_steps, strict=True):
-        x, y = _convert(trace, x, left_target, loc), _convert(trace, y, right_target, loc)
-    mirrored = p.emit_mirrored is not None and x._scope is None
-    vx, vy = raw(x), raw(y)
-    if p.computed is not p.common:
-        vx = emit_cast(trace, 0, vx, p.common, p.computed, loc)
-        vy = emit_cast(trace, 0, vy, p.common, p.computed, loc)
-    value = p.emit_mirrored(trace, 0, vy, vx, loc) if mirrored else p.emit(trace, 0, vx, vy, loc)
-    return wrap(p.result, value)
-
-
-def _convert(trace, x: Numeric, target: type[Numeric], loc) -> Numeric:
-    if x.__class__ is target:
-        return x
-    if x._scope is None and target is not Index:
-        return static(target, fit(target, x.value))
-    return wrap(target, emit_cast(trace, 0, raw(x), x.__class__, target, loc))
+def _enter(trace, x: Any, o: _Operand):
+    """Return the value with which an operand starts, and the stages it has to take."""
+    if o.is_python:
+        return static_constant(trace, o.constant.element.mlir, fit(o.constant, x)), o.static
+    if x._scope is None:
+        return static_constant(trace, o.constant.element.mlir, fit(o.constant, x.value)), o.static
+    return raw(x), o.run_time

@@ -1,0 +1,107 @@
+"""Turn a row of `table` into a Python function: `rcp(res, arg)` emits `rocdl.rcp` and returns an object of class `res`.
+
+The function is made once, on first use of its name; its arguments are taken by position or by name, matrix instructions also take
+them as one list.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flydsl.diag import IntrinsicNotOnChip, RocdlArguments
+from flydsl.expr.rocdl.attributes import attribute
+from flydsl.expr.rocdl.table import OpSpec, chips_with, lookup
+from flydsl.expr.rocdl.values import dsl, operand, result_type
+from flydsl.ir import emit, emit1, ir
+from flydsl.ir.trace import active, current
+
+_IGNORED = ("loc", "ip")
+
+
+def builder(name: str) -> Callable | None:
+    """Return the function that emits the instruction `name`, or None if there is no such instruction."""
+    spec = lookup(name)
+    return None if spec is None else _make(spec)
+
+
+def _make(spec: OpSpec) -> Callable:
+    params = spec.params[1:] if spec.has_result else spec.params
+    operands = tuple((i, p) for i, (p, _, kind) in enumerate(params) if kind == "")
+    attrs = tuple((i, p, mlir, kind) for i, (p, mlir, kind) in enumerate(params) if kind != "")
+    count, has_result, op, checked = len(params), spec.has_result, spec.op, set()
+
+    def call(*args, **named) -> Any:
+        trace = active.trace or current()
+        if trace.arch not in checked:
+            check_chip(spec.name, trace.arch)
+            checked.add(trace.arch)
+        optional = None
+        if named or len(args) != count + has_result:
+            args, optional = _bind(spec, args, named)
+        res, rest = (args[0], args[1:]) if has_result else (None, args)
+        type_ = result_type(res, spec.name, spec.text) if has_result else None
+        hint = type_ if isinstance(type_, ir.FloatType) else None
+        values = []
+        for i, p in operands:
+            x = rest[i]
+            values.append(operand(x, hint if x.__class__ is float else None, spec.name, p, spec.text))
+        attributes = _attributes(spec, attrs, rest, optional) if attrs or optional else None
+        if has_result:
+            return dsl(res, emit1(op, type_, values, attributes))
+        return emit(op, (), values, attributes)
+
+    call.__name__ = call.__qualname__ = spec.name
+    call.__module__ = "flydsl.expr.rocdl"
+    call.__doc__ = f"Emit `{spec.op}`: {spec.text}."
+    call.spec = spec
+    return call
+
+
+def _attributes(spec: OpSpec, attrs: Sequence[tuple], rest: Sequence[Any], optional: dict | None) -> dict:
+    out = {mlir: attribute(kind, rest[i], spec.name, p) for i, p, mlir, kind in attrs}
+    if optional:
+        for p, mlir, kind in spec.options:
+            if optional.get(p) is not None:
+                out[mlir] = attribute(kind, optional[p], spec.name, p)
+    return out
+
+
+def _bind(spec: OpSpec, args: tuple, named: dict) -> tuple[tuple, dict]:
+    """Sort arguments given by name, as one list, or beyond the required ones."""
+    if len(args) == 2 and isinstance(args[1], (list, tuple)):
+        args = (args[0], *args[1])
+    by_mlir = {mlir: p for p, mlir, _ in (*spec.params, *spec.options)}
+    named = {by_mlir.get(k, k): v for k, v in named.items() if k not in _IGNORED}
+    required = [p for p, _, _ in spec.params]
+    bound = dict(zip(required + [p for p, _, _ in spec.options], args))
+    problem = _problem(spec, required, bound, args, named)
+    if problem:
+        raise RocdlArguments(name=spec.name, problem=problem, signature=spec.text)
+    bound.update(named)
+    return tuple(bound[p] for p in required), {p: bound[p] for p, _, _ in spec.options if p in bound}
+
+
+def _problem(spec: OpSpec, required: list[str], bound: dict, args: tuple, named: dict) -> str:
+    options = [p for p, _, _ in spec.options]
+    unknown = [p for p in named if p not in required and p not in options]
+    if unknown:
+        return f"has no argument `{unknown[0]}`"
+    twice = [p for p in named if p in bound]
+    if twice:
+        return f"got `{twice[0]}` twice"
+    missing = [p for p in required if p not in bound and p not in named]
+    if missing:
+        return f"misses {', '.join(f'`{p}`' for p in missing)}"
+    if len(args) > len(required) + len(options):
+        return f"takes {len(required)} arguments, got {len(args)}"
+    return ""
+
+
+def check_chip(name: str, arch: str) -> None:
+    """Refuse an instruction that the chip does not have.
+
+    Raises   IntrinsicNotOnChip: lists the chips that have it
+    """
+    having = chips_with(name)
+    if arch.split(":")[0] not in having:
+        text = ", ".join(having) or "none of the chips that can be compiled for"
+        raise IntrinsicNotOnChip(name=f"rocdl.{name}", arch=arch, chips_text=text)
