@@ -1,0 +1,117 @@
+"""Every lane map against the manuals' formulas, element by element; and proof that a wrong map is noticed."""
+import dataclasses
+
+import isa_maps
+import pytest
+
+from flydsl.atoms import matrix_rows
+from flydsl.layout import Layout, crd2idx, size
+
+ROWS = matrix_rows.ROWS
+
+
+def row_id(row):
+    return f"{row.feature}-{row.llvm_name.removeprefix('llvm.amdgcn.')}-{row.a}-{row.b}"
+
+
+def expected_input(row, rows, kind, lane, item):
+    """Return (row or column, k, block) from the manual."""
+    if row.family.startswith("mfma"):
+        return isa_maps.mfma_input(rows, row.k, row.blocks)[lane, item]
+    if row.feature == "wmma_gfx11":
+        return *isa_maps.wmma_gfx11_input(lane, item), 0
+    if row.feature == "wmma_gfx12":
+        return *isa_maps.wmma_gfx12_input(row.k, lane, item), 0
+    if rows == 32:
+        return lane, item, 0
+    small = row.family == "wmma_scale" and kind in ("fp6", "bf6", "fp4")
+    run = 32 if small else 2 if kind == "f32" else 8
+    return *isa_maps.wmma_gfx1250_input(run, lane, item), 0
+
+
+def expected_output(row, lane, item):
+    """Return (row, column, block) from the manual."""
+    if row.family.startswith("mfma"):
+        height = 1 if row.acc == "f64" else 4
+        return isa_maps.mfma_output(row.m, row.n, row.blocks, height)[lane, item]
+    if row.feature == "wmma_gfx11":
+        return *isa_maps.wmma_gfx11_output(lane, item), 0
+    if row.feature == "wmma_gfx1250" and row.acc in ("f16", "bf16"):
+        return *isa_maps.wmma_gfx1250_packed_output(lane, item), 0
+    if row.m == 32:
+        return 16 * (lane // 16) + item, lane % 16, 0
+    return *isa_maps.wmma_gfx12_output(lane, item), 0
+
+
+def mismatches(row, layout_a, layout_b, layout_c):
+    """Return the (operand, lane, item) at which a layout and the manual disagree."""
+    bad = []
+    operands = (("A", layout_a, row.m, row.k, lambda l, i: expected_input(row, row.m, row.a, l, i)),
+                ("B", layout_b, row.n, row.k, lambda l, i: expected_input(row, row.n, row.b, l, i)),
+                ("C", layout_c, row.m, row.n, lambda l, i: expected_output(row, l, i)))
+    for name, layout, first, second, expected in operands:
+        assert size(layout[0]) == row.wave_size, (name, layout)
+        for lane in range(row.wave_size):
+            for item in range(size(layout[1])):
+                x, y, block = expected(lane, item)
+                if crd2idx((lane, item), layout) != x + first * y + first * second * block:
+                    bad.append((name, lane, item))
+    return bad
+
+
+@pytest.mark.parametrize("row", ROWS, ids=row_id)
+def test_map_is_the_manuals(row):
+    assert mismatches(row, row.layout_a, row.layout_b, row.layout_c) == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=row_id)
+def test_map_covers_each_operand(row):
+    for layout, elements in ((row.layout_a, row.m * row.k), (row.layout_b, row.n * row.k),
+                             (row.layout_c, row.m * row.n)):
+        held = {crd2idx((lane, item), layout)
+                for lane in range(row.wave_size) for item in range(size(layout[1]))}
+        assert held == set(range(elements * row.blocks))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=row_id)
+def test_registers_hold_what_the_map_says(row):
+    from flydsl.atoms.elements import bit_width
+    kind_bits = matrix_rows._ELEMENT_BITS
+    spares = (1, 1, 2 if row.opsel_result else 1)  # every second half of such a result is left alone
+    for reg, kind, values, spare in zip(row.regs, (row.a, row.b, row.acc), row.values_per_lane, spares):
+        assert bit_width(reg) == kind_bits[kind] * values * spare
+
+
+def swap_first_lanes(layout):
+    """Return the (lane, value) table of a layout with lanes 0 and 1 exchanged, as a layout where possible."""
+    (thread, value), (dt, dv) = layout.shape, layout.stride
+    shapes, strides = (thread, dt) if isinstance(thread, tuple) else ((thread,), (dt,))
+    rows, step = shapes[0], strides[0]
+    # (2, rows/2) with the first stride negated would need an offset: reverse the halves instead
+    return Layout((((2, rows // 2), *shapes[1:]), value), (((step * (rows // 2), step), *strides[1:]), dv))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=row_id)
+@pytest.mark.parametrize("operand", "ABC")
+def test_a_permuted_map_is_noticed(row, operand):
+    """Mutation: lanes of one operand permuted; the comparison above must fail for exactly that operand."""
+    layouts = {"A": row.layout_a, "B": row.layout_b, "C": row.layout_c}
+    layouts[operand] = swap_first_lanes(layouts[operand])
+    bad = mismatches(row, layouts["A"], layouts["B"], layouts["C"])
+    assert {b[0] for b in bad} == {operand}
+
+
+def test_a_permuted_table_fails_every_test_of_its_atom(monkeypatch):
+    """Mutation of the table itself: the map of 16x16x16 f16 permuted in `lane_maps` reaches the atom."""
+    from flydsl.atoms import lane_maps, mfma
+    row = matrix_rows.by_rocdl_name("rocdl.mfma.f32.16x16x16f16")
+    right = lane_maps.mfma_operand
+    monkeypatch.setattr(lane_maps, "mfma_operand", lambda *args: swap_first_lanes(right(*args)))
+    assert {b[0] for b in mismatches(row, row.layout_a, row.layout_b, row.layout_c)} == {"A", "B"}
+    atom = mfma(16, 16, 16, "f16")
+    assert atom.layout_a == row.layout_a
+
+
+def test_rows_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ROWS[0].m = 1
