@@ -1,5 +1,6 @@
 """The Fly dialects, defined in Python: importing this package has every new MLIR context load them."""
 
+from flydsl.dialects import atom_values  # noqa: F401  (gives atoms their types)
 from flydsl.dialects.fly import Fly
 from flydsl.dialects.fly.types import is_fly_type, type_of, value_of
 from flydsl.dialects.fly_rocdl import FlyRocdl

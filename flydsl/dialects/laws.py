@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Any
 
 from flydsl import layout as la
+from flydsl.atoms import tiled_copy, tiled_mma
 from flydsl.layout import view as lv
 from flydsl.layout.int_tuple import coord_add
 from flydsl.layout.view import CoordTensor, MemRef, Ptr
@@ -105,3 +106,26 @@ append = _on_layout(la.append)
 prepend = _on_layout(la.prepend)
 dice = _on_layout(la.dice)
 get_ = _on_layout(la.get_)
+
+
+def partition_copy(tiled: Any, view: Any, thread: Any, side: str) -> Any:
+    """Return the part of a view that one thread of a tiled copy has on `side` "src" or "dst"."""
+    return _moved(view, *tiled_copy.partition(tiled, side, view.layout, _leaf(thread)))
+
+
+def partition_mma(tiled: Any, view: Any, thread: Any, operand: str) -> Any:
+    """Return the part of operand "A", "B" or "C" that one thread of a tiled MMA has."""
+    return _moved(view, *tiled_mma.partition(tiled, operand, view.layout, _leaf(thread)))
+
+
+def retile(tiled: Any, view: Any) -> Any:
+    """Return a fragment seen in the value grouping of a tiled copy."""
+    return lv.with_layout(view, lambda layout: tiled_copy.retile(tiled, layout))
+
+
+def _moved(view: Any, layout: Any, offset: Any) -> Any:
+    return lv.make_view(add_offset(get_iter(view), offset), layout)
+
+
+def _leaf(x: Any) -> Any:
+    return x[0] if isinstance(x, tuple) else x

@@ -36,19 +36,23 @@ KIND_OF_CLASS: dict[type, str] = {
 }
 _WHOLE_TYPES = ("ptr", "memref", "coord_tensor", "copy_atom", "mma_atom", "tiled_copy", "tiled_mma")
 _PARSERS: dict[str, Callable[[str], Any]] = {}
+_PRINTERS: dict[str, Callable[[Any], str]] = {}
 
 
-def register_kind(kind: str, cls: type, parse_whole: Callable[[str], Any]) -> None:
-    """Make `cls` the value class of `!fly.<kind>`; str() of a value and `parse_whole` use the whole type text."""
+def register_kind(
+    kind: str, cls: type, parse_whole: Callable[[str], Any], print_whole: Callable[[Any], str] = str
+) -> None:
+    """Make `cls` a value class of `!fly.<kind>`; the functions go between a value and the whole text of its type."""
     KIND_OF_CLASS[cls] = kind
     _PARSERS[kind] = parse_whole
+    _PRINTERS[kind] = print_whole
 
 
 def inner_text(value: Any) -> str:
     """Return what is printed between `<` and `>` of the type of `value`."""
     kind = KIND_OF_CLASS[type(value)]
     if kind in _WHOLE_TYPES:
-        return str(value)[len(kind) + 6 : -1]
+        return _PRINTERS.get(kind, str)(value)[len(kind) + 6 : -1]
     return to_str(value) if kind == "int_tuple" else str(value)
 
 

@@ -1,0 +1,1 @@
+"""One file per pass, named after the pass; `registry` finds and runs them."""

@@ -1,0 +1,121 @@
+"""The engine: one walk that maps every Fly pointer to its target form and hands each Fly op to its rule."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flydsl.diag import PassFailed
+from flydsl.dialects import is_fly_type, value_of
+from flydsl.dialects.values import BUFFER_DESC
+from flydsl.ir import Types, ir
+from flydsl.layout.view import Ptr
+from flydsl.passes.rewriting import Editor
+
+PASS = "convert-fly-to-rocdl"
+_DYNAMIC = -(2**31)  # marks a dynamic index among the constants of llvm.getelementptr
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A converted pointer: an LLVM pointer, or for a buffer its resource and the offset in elements (i32)."""
+
+    info: Ptr
+    pointer: ir.Value
+    offset: ir.Value | None = None
+
+    @property
+    def is_buffer(self) -> bool:
+        return self.info.space == BUFFER_DESC
+
+
+Rule = Callable[["Conversion", ir.Operation], None]
+RULES: dict[str, Rule] = {}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register a function as the rule of the named Fly ops."""
+
+    def register(fn: Rule) -> Rule:
+        for name in names:
+            RULES[f"fly.{name}"] = fn
+        return fn
+
+    return register
+
+
+class Conversion:
+    """One function being converted. A rule replaces its op's results and forgets the op."""
+
+    def __init__(self, types: Types, arch: str):
+        self.types = types
+        self.arch = arch
+        self.editor = Editor(types)
+        self.raw: dict[ir.Value, Raw] = {}
+        self.dead: list[ir.Operation] = []
+
+    def run(self, entry: ir.Block) -> None:
+        self.editor.enter_function(entry)
+        self._block(entry)
+        for op in reversed(self.dead):
+            op.erase()
+
+    def _block(self, block: ir.Block) -> None:
+        for view in list(block.operations):
+            op = view.operation
+            if op.name.startswith("fly."):
+                fn = RULES.get(op.name)
+                if fn is None:
+                    raise PassFailed(pass_name=PASS, problem=f"no rule for {op.name} at {op.location}")
+                self.editor.before(op)
+                fn(self, op)
+                self.dead.append(op)
+                continue
+            for region in op.regions:
+                for inner in region.blocks:
+                    self._block(inner)
+            for v in op.operands:
+                if is_fly_type(v.type):
+                    raise PassFailed(pass_name=PASS, problem=f"{op.name} at {op.location} uses {v.type}")
+
+    def pointer(self, v: ir.Value) -> Raw:
+        """Return the converted form of a Fly pointer."""
+        return self.raw[v]
+
+    def define(self, result: ir.Value, pointer: ir.Value, offset: ir.Value | None = None) -> None:
+        """State the converted form of a pointer result."""
+        self.raw[result] = Raw(value_of(result.type), pointer, offset)
+
+    # Building blocks
+
+    def elem(self, name: str) -> ir.Type:
+        """Return the MLIR type of an element type name."""
+        return self.types.by_name[name]
+
+    def advance(self, pointer: ir.Value, elem: ir.Type, index: int | ir.Value) -> ir.Value:
+        """Return an LLVM pointer moved by `index` elements."""
+        if isinstance(index, int) and index == 0:
+            return pointer
+        constants = [index if isinstance(index, int) else _DYNAMIC]
+        attrs = {
+            "elem_type": ir.TypeAttr.get(elem),
+            "rawConstantIndices": ir.DenseI32ArrayAttr.get(constants),
+            "noWrapFlags": ir.IntegerAttr.get(self.types.i32, 0),
+        }
+        operands = [pointer] if isinstance(index, int) else [pointer, index]
+        return self.editor.value("llvm.getelementptr", pointer.type, operands, attrs)
+
+    def load(self, pointer: ir.Value, type_: ir.Type, align: int, **attrs: ir.Attribute) -> ir.Value:
+        """Return `llvm.load`; `align` in bytes."""
+        attrs["alignment"] = ir.IntegerAttr.get(self.types.i64, align)
+        return self.editor.value("llvm.load", type_, [pointer], attrs)
+
+    def store(self, value: ir.Value, pointer: ir.Value, align: int, **attrs: ir.Attribute) -> None:
+        """Build `llvm.store`; `align` in bytes."""
+        attrs["alignment"] = ir.IntegerAttr.get(self.types.i64, align)
+        self.editor.op("llvm.store", (), [value, pointer], attrs)
+
+    def bitcast(self, v: ir.Value, type_: ir.Type) -> ir.Value:
+        """Return the same bits as another type."""
+        return v if v.type == type_ else self.editor.value("llvm.bitcast", type_, [v])
+
+    def i32_attr(self, value: int) -> ir.Attribute:
+        return ir.IntegerAttr.get(self.types.i32, value)

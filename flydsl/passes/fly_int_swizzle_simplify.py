@@ -1,0 +1,162 @@
+"""fly-int-swizzle-simplify: cheaper integer arithmetic for swizzled offsets and power-of-two coordinates.
+
+Before  arith on i32 and i64 as the layout lowering wrote it
+After   the same values: a division or remainder of a value that cannot be negative by a power of two is a shift or a mask; masking what is
+        already inside the mask, and shifting out what the mask kept, disappear
+
+What is known about a value (no negative numbers, bits that are zero) comes from ids and their bounds, masks, shifts and sums of such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flydsl.ir import Types, ir
+from flydsl.passes.rewriting import Editor, entry_block, functions, replace, visit
+
+
+@dataclass(frozen=True)
+class Range:
+    """A value known to lie in 0..`high`."""
+
+    high: int
+
+
+def run(module: ir.Module, types: Types) -> None:
+    """Simplify every function of `module`."""
+    for function in functions(module):
+        entry = entry_block(function)
+        if entry is not None:
+            _Simplifier(types, entry, _block_size(function)).run(entry)
+
+
+def _block_size(function: ir.Operation) -> list[int]:
+    attr = function.attributes["known_block_size"] if "known_block_size" in function.attributes else None
+    return list(ir.DenseI32ArrayAttr(attr)) if attr is not None else [1024, 1024, 1024]
+
+
+class _Simplifier:
+    def __init__(self, types: Types, entry: ir.Block, block_size: list[int]):
+        self.editor = Editor(types)
+        self.editor.enter_function(entry)
+        self.block_size = block_size
+        self.known: dict[ir.Value, Range | None] = {}
+
+    def run(self, entry: ir.Block) -> None:
+        visit(entry, self._simplify)
+
+    def _simplify(self, op: ir.Operation) -> None:
+        if op.name not in ("arith.divsi", "arith.remsi", "arith.andi"):
+            return
+        value, by = op.operands[0], constant_of(op.operands[1])
+        known = self.range_of(value)
+        if known is None or by is None or by <= 0:
+            return
+        type_ = op.result.type
+        if op.name == "arith.andi":
+            if by & (by + 1) == 0 and known.high <= by:
+                replace(op, value)
+            return
+        if by & (by - 1):
+            return
+        self.editor.before(op)
+        if op.name == "arith.divsi":
+            shift = self.editor.constant(type_, by.bit_length() - 1)
+            replace(op, value if by == 1 else self.editor.value("arith.shrui", type_, [value, shift]))
+        elif known.high < by:
+            replace(op, value)
+        else:
+            replace(op, self.editor.value("arith.andi", type_, [value, self.editor.constant(type_, by - 1)]))
+
+    def range_of(self, v: ir.Value) -> Range | None:
+        """Return what is known about a value, or None."""
+        if v in self.known:
+            return self.known[v]
+        self.known[v] = None
+        found = self._derive(v)
+        self.known[v] = found
+        return found
+
+    def _derive(self, v: ir.Value) -> Range | None:
+        owner = v.owner
+        if not isinstance(owner, (ir.Operation, ir.OpView)):
+            return None
+        op = owner.operation
+        fn = _DERIVE.get(op.name)
+        return fn(self, op) if fn is not None else None
+
+    def _constant(self, op: ir.Operation) -> Range | None:
+        value = constant_of(op.results[0])
+        return Range(value) if value is not None and value >= 0 else None
+
+    def _thread_id(self, op: ir.Operation) -> Range:
+        dimension = "xyz".index(str(op.attributes["dimension"])[-2])
+        return Range(self.block_size[dimension] - 1)
+
+    def _same(self, op: ir.Operation) -> Range | None:
+        return self.range_of(op.operands[0])
+
+    def _add(self, op: ir.Operation) -> Range | None:
+        return self._both(op, lambda a, b: a + b)
+
+    def _mul(self, op: ir.Operation) -> Range | None:
+        return self._both(op, lambda a, b: a * b)
+
+    def _or(self, op: ir.Operation) -> Range | None:
+        return self._both(op, lambda a, b: (1 << max(a.bit_length(), b.bit_length())) - 1)
+
+    def _both(self, op: ir.Operation, combine) -> Range | None:
+        a, b = self.range_of(op.operands[0]), self.range_of(op.operands[1])
+        if a is None or b is None:
+            return None
+        high = combine(a.high, b.high)
+        return Range(high) if high < 1 << 31 else None
+
+    def _and(self, op: ir.Operation) -> Range | None:
+        mask = constant_of(op.operands[1])
+        known = self.range_of(op.operands[0])
+        highs = [h for h in (mask if mask is not None and mask >= 0 else None, known.high if known else None) if h is not None]
+        return Range(min(highs)) if highs else None
+
+    def _shr(self, op: ir.Operation) -> Range | None:
+        known, by = self.range_of(op.operands[0]), constant_of(op.operands[1])
+        return Range(known.high >> by) if known is not None and by is not None else None
+
+    def _div(self, op: ir.Operation) -> Range | None:
+        known, by = self.range_of(op.operands[0]), constant_of(op.operands[1])
+        return Range(known.high // by) if known is not None and by else None
+
+    def _rem(self, op: ir.Operation) -> Range | None:
+        known, by = self.range_of(op.operands[0]), constant_of(op.operands[1])
+        return Range(min(known.high, by - 1)) if known is not None and by and by > 0 else None
+
+
+_DERIVE = {
+    "arith.constant": _Simplifier._constant,
+    "gpu.thread_id": _Simplifier._thread_id,
+    "gpu.lane_id": lambda self, op: Range(63),
+    "arith.index_cast": _Simplifier._same,
+    "arith.extsi": _Simplifier._same,
+    "arith.extui": _Simplifier._same,
+    "arith.trunci": _Simplifier._same,
+    "arith.addi": _Simplifier._add,
+    "arith.muli": _Simplifier._mul,
+    "arith.ori": _Simplifier._or,
+    "arith.xori": _Simplifier._or,
+    "arith.andi": _Simplifier._and,
+    "arith.shrui": _Simplifier._shr,
+    "arith.shrsi": _Simplifier._shr,
+    "arith.divsi": _Simplifier._div,
+    "arith.divui": _Simplifier._div,
+    "arith.remsi": _Simplifier._rem,
+    "arith.remui": _Simplifier._rem,
+}
+
+
+def constant_of(v: ir.Value) -> int | None:
+    """Return the integer of an `arith.constant`, or None."""
+    owner = v.owner
+    if not isinstance(owner, (ir.Operation, ir.OpView)) or owner.operation.name != "arith.constant":
+        return None
+    attr = owner.operation.attributes["value"]
+    return ir.IntegerAttr(attr).value if isinstance(attr, ir.IntegerAttr) else None

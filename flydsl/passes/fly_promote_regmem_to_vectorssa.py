@@ -1,0 +1,307 @@
+"""fly-promote-regmem-to-vectorssa: register memory becomes SSA values.
+
+Before  `fly.alloca` of register memory, read and written through `fly.ptr_add` with static offsets
+After   each allocation is cut into the pieces that its accesses need (an access is a union of whole pieces); every piece is an SSA vector or
+        scalar, carried by `scf.for`, `scf.while` and `scf.if` where it is written inside; reads before any write are `ub.poison`.
+        An allocation that is indexed dynamically, or whose address escapes, stays memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from flydsl.dialects import value_of
+from flydsl.ir import Types, ir
+from flydsl.passes.rewriting import Editor, entry_block, functions, visit
+
+
+@dataclass
+class Slot:
+    """One promotable allocation: `cuts` are the starts of its pieces, ascending; the last cut is its size."""
+
+    elem: ir.Type
+    size: int
+    cuts: list[int] = field(default_factory=list)
+
+    def pieces(self, first: int, count: int) -> list[tuple[int, int]]:
+        """Return (start, length) of the pieces that make up an access."""
+        starts = [c for c in self.cuts if first <= c < first + count]
+        return [(s, self.cuts[self.cuts.index(s) + 1] - s) for s in starts]
+
+
+@dataclass(frozen=True)
+class Access:
+    """A load or store of `count` elements from `first` on of an allocation."""
+
+    slot: Slot
+    first: int
+    count: int
+
+
+State = dict[tuple[int, int], ir.Value]  # (id of slot, start of piece) -> current value
+
+
+def run(module: ir.Module, types: Types) -> None:
+    """Promote the register memory of every function of `module`."""
+    for function in functions(module):
+        entry = entry_block(function)
+        if entry is not None:
+            _Promotion(types, entry).run()
+
+
+class _Promotion:
+    def __init__(self, types: Types, entry: ir.Block):
+        self.types = types
+        self.entry = entry
+        self.editor = Editor(types)
+        self.editor.enter_function(entry)
+        self.accesses: dict[ir.Operation, Access] = {}
+        self.slots: list[Slot] = []
+        self.chains: list[ir.Operation] = []
+
+    def run(self) -> None:
+        visit(self.entry, lambda op: self._collect(op) if op.name == "fly.alloca" else None)
+        if not self.slots:
+            return
+        self._block(self.entry, {})
+        for op in reversed(self.chains):
+            op.erase()
+
+    # What is promotable
+
+    def _collect(self, alloca: ir.Operation) -> None:
+        accesses: list[tuple[ir.Operation, int, int]] = []
+        chain = [alloca]
+        if not _follow(alloca.result, 0, accesses, chain):
+            return
+        elem = self.types.by_name[value_of(alloca.result.type).elem]
+        size = ir.IntegerAttr(alloca.attributes["elems"]).value
+        if any(_elem_type(op) != elem or first < 0 or first + n > size for op, first, n in accesses):
+            return
+        slot = Slot(elem, size)
+        slot.cuts = sorted({0, size, *(f for _, f, _ in accesses), *(f + n for _, f, n in accesses)})
+        self.slots.append(slot)
+        self.chains += chain
+        for op, first, count in accesses:
+            self.accesses[op] = Access(slot, first, count)
+
+    # Rewriting
+
+    def _block(self, block: ir.Block, state: State) -> None:
+        """Rewrite the accesses of a block; `state` is updated to what holds at its end."""
+        for view in list(block.operations):
+            op = view.operation
+            access = self.accesses.get(op)
+            if access is not None:
+                if op.name == "fly.ptr_load":
+                    self._load(op, access, state)
+                else:
+                    self._store(op, access, state)
+            elif op.name in _STRUCTURED:
+                _STRUCTURED[op.name](self, op, state)
+            else:
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self._block(inner, state)
+
+    def _load(self, op: ir.Operation, access: Access, state: State) -> None:
+        self.editor.before(op)
+        pieces = access.slot.pieces(access.first, access.count)
+        values = [(s - access.first, n, self._piece(access.slot, s, n, state)) for s, n in pieces]
+        is_vector = isinstance(op.result.type, ir.VectorType)
+        if len(values) == 1:
+            result = self._as(values[0][2], values[0][1], is_vector, access.slot.elem)
+        else:
+            result = self.editor.value("ub.poison", op.result.type)
+            for offset, n, v in values:
+                result = self._insert(self._as(v, n, True, access.slot.elem), result, offset)
+        op.result.replace_all_uses_with(result)
+        op.erase()
+
+    def _store(self, op: ir.Operation, access: Access, state: State) -> None:
+        self.editor.before(op)
+        value = op.operands[0]
+        is_vector = isinstance(value.type, ir.VectorType)
+        for start, n in access.slot.pieces(access.first, access.count):
+            part = value
+            if is_vector and n != access.count:
+                part = self._extract(value, start - access.first, n, access.slot.elem)
+            elif not is_vector:
+                part = value
+            state[(id(access.slot), start)] = part if n > 1 else self._as(part, 1, False, access.slot.elem)
+        op.erase()
+
+    def _piece(self, slot: Slot, start: int, n: int, state: State) -> ir.Value:
+        key = (id(slot), start)
+        value = state.get(key)
+        if value is None:
+            value = state[key] = self.editor.value("ub.poison", self._type(slot, n))
+        return value
+
+    def _type(self, slot: Slot, n: int) -> ir.Type:
+        return self.types.vector(n, slot.elem) if n > 1 else slot.elem
+
+    def _as(self, v: ir.Value, n: int, vector: bool, elem: ir.Type) -> ir.Value:
+        """Return a piece as a vector or as a scalar; pieces of one element are kept as scalars."""
+        is_vector = isinstance(v.type, ir.VectorType)
+        if is_vector == vector:
+            return v
+        if vector:
+            return self.editor.value("vector.from_elements", self.types.vector(n, elem), [v])
+        attrs = {"static_position": ir.DenseI64ArrayAttr.get([0])}
+        return self.editor.value("vector.extract", elem, [v], attrs)
+
+    def _insert(self, part: ir.Value, whole: ir.Value, offset: int) -> ir.Value:
+        attrs = {"offsets": self._ints(offset), "strides": self._ints(1)}
+        return self.editor.value("vector.insert_strided_slice", whole.type, [part, whole], attrs)
+
+    def _extract(self, v: ir.Value, offset: int, n: int, elem: ir.Type) -> ir.Value:
+        if n == 1:
+            attrs = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
+            return self.editor.value("vector.extract", elem, [v], attrs)
+        attrs = {"offsets": self._ints(offset), "sizes": self._ints(n), "strides": self._ints(1)}
+        return self.editor.value("vector.extract_strided_slice", self.types.vector(n, elem), [v], attrs)
+
+    def _ints(self, value: int) -> ir.Attribute:
+        return ir.ArrayAttr.get([ir.IntegerAttr.get(self.types.i64, value)])
+
+    # Structured control flow
+
+    def _written(self, op: ir.Operation) -> list[tuple[Slot, int, int]]:
+        """Return the pieces (slot, start, length) that are stored to inside an op, in a fixed order."""
+        found: dict[tuple[int, int], tuple[Slot, int, int]] = {}
+
+        def look(inner: ir.Operation) -> None:
+            access = self.accesses.get(inner)
+            if access is not None and inner.name == "fly.ptr_store":
+                for start, n in access.slot.pieces(access.first, access.count):
+                    found.setdefault((id(access.slot), start), (access.slot, start, n))
+
+        for region in op.regions:
+            for block in region.blocks:
+                visit(block, look)
+        order = {id(slot): i for i, slot in enumerate(self.slots)}
+        return sorted(found.values(), key=lambda p: (order[id(p[0])], p[1]))
+
+    def _current(self, op: ir.Operation, pieces: list, state: State) -> list[ir.Value]:
+        self.editor.before(op)
+        return [self._piece(slot, start, n, state) for slot, start, n in pieces]
+
+    def _if(self, op: ir.Operation, state: State) -> None:
+        pieces = self._written(op)
+        if not pieces:
+            for region in op.regions:
+                for block in region.blocks:
+                    self._block(block, dict(state))
+            return
+        before = self._current(op, pieces, state)
+        keys = [(id(s), start) for s, start, _ in pieces]
+        ends = []
+        for region in op.regions:
+            inner = dict(state)
+            for block in region.blocks:
+                self._block(block, inner)
+            ends.append([inner[k] for k in keys] if len(region.blocks) else before)
+        types = [r.type for r in op.results] + [v.type for v in before]
+        new = self.editor.before(op).op("scf.if", types, list(op.operands), _attrs(op), regions=2)
+        for region, old, values in zip(new.regions, op.regions, ends, strict=True):
+            if len(old.blocks):
+                block = old.blocks[0]
+                block.append_to(region)
+                _extend_terminator(block, values)
+            else:
+                block = region.blocks.append()
+                self.editor.at_end(block, op.location).op("scf.yield", (), values)
+        self._take_results(op, new, keys, state)
+
+    def _for(self, op: ir.Operation, state: State) -> None:
+        pieces = self._written(op)
+        body = op.regions[0].blocks[0]
+        if not pieces:
+            self._block(body, dict(state))
+            return
+        before = self._current(op, pieces, state)
+        keys = [(id(s), start) for s, start, _ in pieces]
+        inner = dict(state)
+        for key, v in zip(keys, before, strict=True):
+            inner[key] = body.add_argument(v.type, op.location)
+        self._block(body, inner)
+        types = [r.type for r in op.results] + [v.type for v in before]
+        new = self.editor.before(op).op("scf.for", types, [*op.operands, *before], _attrs(op), regions=1)
+        body.append_to(new.regions[0])
+        _extend_terminator(body, [inner[k] for k in keys])
+        self._take_results(op, new, keys, state)
+
+    def _while(self, op: ir.Operation, state: State) -> None:
+        pieces = self._written(op)
+        first, second = (region.blocks[0] for region in op.regions)
+        if not pieces:
+            self._block(first, dict(state))
+            self._block(second, dict(state))
+            return
+        before = self._current(op, pieces, state)
+        keys = [(id(s), start) for s, start, _ in pieces]
+        types = [r.type for r in op.results] + [v.type for v in before]
+        inner = dict(state)
+        for key, v in zip(keys, before, strict=True):
+            inner[key] = first.add_argument(v.type, op.location)
+        self._block(first, inner)
+        at_condition = [inner[k] for k in keys]
+        for key, v in zip(keys, before, strict=True):
+            inner[key] = second.add_argument(v.type, op.location)
+        self._block(second, inner)
+        new = self.editor.before(op).op("scf.while", types, [*op.operands, *before], _attrs(op), regions=2)
+        first.append_to(new.regions[0])
+        second.append_to(new.regions[1])
+        _extend_terminator(first, at_condition)
+        _extend_terminator(second, [inner[k] for k in keys])
+        self._take_results(op, new, keys, state)
+
+    def _take_results(self, old: ir.Operation, new: ir.Operation, keys: list, state: State) -> None:
+        results = list(new.results)
+        for mine, theirs in zip(old.results, results, strict=False):
+            mine.replace_all_uses_with(theirs)
+        for key, v in zip(keys, results[len(old.results) :], strict=True):
+            state[key] = v
+        old.erase()
+
+
+_STRUCTURED = {"scf.if": _Promotion._if, "scf.for": _Promotion._for, "scf.while": _Promotion._while}
+
+
+def _attrs(op: ir.Operation) -> dict:
+    return {a.name: a.attr for a in op.attributes}
+
+
+def _extend_terminator(block: ir.Block, values: list[ir.Value]) -> None:
+    """Append operands to a block's terminator (scf.yield, scf.condition)."""
+    old = block.operations[len(block.operations) - 1].operation
+    operands = [*old.operands, *values]
+    ir.Operation.create(old.name, [], operands, _attrs(old), None, 0, old.location, ir.InsertionPoint(old))
+    old.erase()
+
+
+def _elem_type(op: ir.Operation) -> ir.Type:
+    type_ = op.result.type if op.name == "fly.ptr_load" else op.operands[0].type
+    return ir.VectorType(type_).element_type if isinstance(type_, ir.VectorType) else type_
+
+
+def _count(op: ir.Operation) -> int:
+    type_ = op.result.type if op.name == "fly.ptr_load" else op.operands[0].type
+    return ir.VectorType(type_).shape[0] if isinstance(type_, ir.VectorType) else 1
+
+
+def _follow(pointer: ir.Value, offset: int, accesses: list, chain: list) -> bool:
+    """Collect the accesses through `pointer`; return False when one of its uses keeps it in memory."""
+    for use in pointer.uses:
+        op = use.owner.operation
+        if op.name == "fly.ptr_add" and len(op.operands) == 1:
+            chain.append(op)
+            inner = offset + ir.IntegerAttr(op.attributes["offset"]).value
+            if not _follow(op.result, inner, accesses, chain):
+                return False
+        elif op.name == "fly.ptr_load" or (op.name == "fly.ptr_store" and use.operand_number == 1):
+            accesses.append((op, offset, _count(op)))
+        else:
+            return False
+    return True

@@ -1,0 +1,50 @@
+"""Every pass of our own by its name, and how to run a list of passes on a module."""
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flydsl.ir import PassManager, Types, ir
+
+# name -> (module, does it depend on the chip)
+PASSES: dict[str, tuple[str, bool]] = {
+    "fly-rewrite-func-signature": ("fly_rewrite_func_signature", False),
+    "fly-canonicalize": ("fly_canonicalize", False),
+    "fly-layout-lowering": ("fly_layout_lowering", False),
+    "fly-int-swizzle-simplify": ("fly_int_swizzle_simplify", False),
+    "fly-convert-atom-call-to-ssa-form": ("fly_convert_atom_call_to_ssa_form", False),
+    "fly-promote-regmem-to-vectorssa": ("fly_promote_regmem_to_vectorssa", False),
+    "convert-fly-to-rocdl": ("convert_fly_to_rocdl", True),
+}
+
+
+def run_pass(name: str, module: ir.Module, types: Types, arch: str) -> None:
+    """Run one pass: ours by its name, else a pipeline of upstream passes in MLIR's textual form."""
+    if name not in PASSES:
+        manager = PassManager.parse(f"builtin.module({name})", module.context)
+        manager.enable_verifier(False)
+        manager.run(module.operation)
+        return
+    module_name, needs_arch = PASSES[name]
+    run = importlib.import_module(f"flydsl.passes.{module_name}").run
+    run(module, types, arch) if needs_arch else run(module, types)
+
+
+def stage_name(name: str) -> str:
+    """Return the name of a stage in dump files."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def run_pipeline(
+    passes: Sequence[str],
+    module: ir.Module,
+    types: Types,
+    arch: str,
+    after: Callable[[str, ir.Module], Any] | None = None,
+) -> None:
+    """Run passes in order; `after(name, module)` is called behind each."""
+    for name in passes:
+        run_pass(name, module, types, arch)
+        if after is not None:
+            after(name, module)

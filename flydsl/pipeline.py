@@ -1,0 +1,14 @@
+"""The ordered pass list of each target, as data. Names only: ours are in `passes.registry`, the rest are upstream's."""
+
+TO_LOWERED = (
+    "fly-rewrite-func-signature",
+    "fly-canonicalize",
+    "fly-layout-lowering",
+    "fly-int-swizzle-simplify",
+    "canonicalize",
+    "fly-convert-atom-call-to-ssa-form",
+    "fly-promote-regmem-to-vectorssa",
+    "cse",
+    "convert-fly-to-rocdl",
+    "canonicalize,cse",
+)
