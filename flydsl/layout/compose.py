@@ -18,8 +18,7 @@ ENUMERATE = 4096  # ragged compositions up to this size are decided by trying ev
 
 
 def merge_leaves(shapes: tuple, strides: tuple, keep_last: bool = False) -> tuple[list, list]:
-    """Drop extents 1 and merge neighbours with shape_i * stride_i == stride_{i+1} (static
-    numbers only).
+    """Drop extents 1 and merge neighbours with shape_i * stride_i == stride_{i+1} (static numbers only).
 
     With `keep_last` the last leaf stays even with extent 1: composition extends it without end.
     """
@@ -27,12 +26,13 @@ def merge_leaves(shapes: tuple, strides: tuple, keep_last: bool = False) -> tupl
     out_d: list = []
     for i in range(len(shapes) - 1, -1, -1):
         s, d = shapes[i], strides[i]
-        if type(s) is int and s == 1 and not (keep_last and not out_s):
-            continue
-        if out_s and type(s) is int and type(out_s[-1]) is int and _follows(s, d, out_d[-1]):
-            out_s[-1] *= s
-            out_d[-1] = d
-            continue
+        if type(s) is int:
+            if s == 1 and (out_s or not keep_last):
+                continue
+            if out_s and type(out_s[-1]) is int and _follows(s, d, out_d[-1]):
+                out_s[-1] *= s
+                out_d[-1] = d
+                continue
         out_s.append(s)
         out_d.append(d)
     out_s.reverse()
@@ -56,9 +56,14 @@ def _follows(s: int, d: Any, following: Any) -> bool:
 
 def layout_of(shapes: list, strides: list) -> Layout:
     """Return the flat layout of these leaves: none is 1:0, a single one is a leaf."""
+    return Layout(*leaves_pair(shapes, strides))
+
+
+def leaves_pair(shapes: list, strides: list) -> tuple[IntTuple, IntTuple]:
+    """Return shape and stride of these leaves: none is 1:0, a single one is a leaf."""
     if len(shapes) == 1:
-        return Layout(shapes[0], strides[0])
-    return Layout(tuple(shapes), tuple(strides)) if shapes else Layout(1, 0)
+        return shapes[0], strides[0]
+    return (tuple(shapes), tuple(strides)) if shapes else (1, 0)
 
 
 @operation
@@ -108,42 +113,65 @@ def composition(a: Any, b: Any) -> Any:
         )
     expect_layout(b)
     b.flat()
-    return _compose(a, merge_leaves(*a.flat(), keep_last=True), b.shape, b.stride)
+    return Layout(*compose_pair(a, open_ended(a), b.shape, b.stride))
 
 
 def _by_tile(a: Layout, tile: Tile) -> Layout:
     modes = layout_modes(a)
-    done = [_compose_mode(m, t) for m, t in zip(modes, tile.modes)] + modes[len(tile.modes) :]
+    entries = tile.modes + (None,) * (len(modes) - len(tile.modes))
+    done = [_compose_mode(m, t) for m, t in zip(modes, entries)]
     return done[0] if len(done) == 1 else from_modes(done)
 
 
 def _compose_mode(mode: Layout, entry: Any) -> Layout:
     if entry is None:
-        return mode
-    return composition(mode, entry if isinstance(entry, (Layout, Tile)) else Layout(entry, 1))
+        return Layout(*canonical_pair(mode.shape, mode.stride))
+    if type(entry) is Tile:
+        return composition(mode, entry)
+    inner = entry if type(entry) is Layout else Layout(entry, 1)
+    return Layout(*compose_pair(mode, open_ended(mode), inner.shape, inner.stride))
 
 
-def _compose(a: Layout, merged: tuple[list, list], shape: IntTuple, stride: IntTuple) -> Layout:
-    """Compose `a`, whose merged leaves are given, with shape:stride, mode by mode."""
+def open_ended(a: Layout) -> tuple[list, list]:
+    """Return the merged leaves of a, ready to be walked through: the last one has no end."""
+    if type(a.shape) is not tuple:
+        return [a.shape], [a.stride]
+    return merge_leaves(*a.flat(), keep_last=True)
+
+
+def compose_pair(
+    a: Layout, merged: tuple[list, list], shape: IntTuple, stride: IntTuple
+) -> tuple[IntTuple, IntTuple]:
+    """Return shape and stride of a after shape:stride, where `merged` is open_ended(a)."""
     if type(shape) is tuple:
         if len(shape) == 1:
-            return _compose(a, merged, shape[0], stride[0])
-        return from_modes([_compose(a, merged, s, d) for s, d in zip(shape, stride)])
-    if type(shape) is int and shape == 1:
-        return Layout(1, 0)
-    if type(stride) is int and stride == 0:
-        return Layout(shape, 0)
+            return compose_pair(a, merged, shape[0], stride[0])
+        pairs = [compose_pair(a, merged, s, d) for s, d in zip(shape, stride)]
+        return tuple([p[0] for p in pairs]), tuple([p[1] for p in pairs])
     if type(stride) is Basis:
         return _compose_basis(a, shape, stride)
-    return layout_of(*_walk(merged[0], merged[1], shape, stride))
+    return compose_leaf(merged, shape, stride)
 
 
-def _compose_basis(a: Layout, shape: Any, stride: Basis) -> Layout:
+def compose_leaf(merged: tuple[list, list], shape: Any, stride: Any) -> tuple[IntTuple, IntTuple]:
+    """Return shape and stride of merged leaves after one leaf shape:stride."""
+    if type(shape) is int and shape == 1:
+        return 1, 0
+    if type(stride) is int and stride == 0:
+        return shape, 0
+    shapes, strides = merged
+    if len(shapes) == 1:
+        return shape, leaf.mul(stride, strides[0])
+    out_s, out_d = _walk(shapes, strides, shape, stride)
+    return (out_s[0], out_d[0]) if len(out_s) == 1 else (tuple(out_s), tuple(out_d))
+
+
+def _compose_basis(a: Layout, shape: Any, stride: Basis) -> tuple[IntTuple, IntTuple]:
     """Compose along one coordinate of `a`: the basis leaf picks the mode."""
     if type(a.shape) is not tuple:
         raise BasisMismatch(f"{stride} picks no mode of the leaf {a}")
     picked = Layout(at_path(a.shape, stride.modes), at_path(a.stride, stride.modes))
-    return _compose(picked, merge_leaves(*picked.flat(), keep_last=True), shape, stride.value)
+    return compose_pair(picked, open_ended(picked), shape, stride.value)
 
 
 def _walk(shapes: list, strides: list, rest: Any, step: Any) -> tuple[list, list]:
@@ -222,14 +250,14 @@ def _at(index: int, shapes: list, strides: list) -> dict:
     return {path: v for path, v in value.items() if v}
 
 
-def canonical(layout: Layout) -> Layout:
-    """Return the layout with rank-1 tuples unwrapped and extents 1 at stride 0."""
-    shape, stride = layout.shape, layout.stride
+def canonical_pair(shape: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
+    """Return shape and stride with rank-1 tuples unwrapped and extents 1 at stride 0."""
     if type(shape) is tuple:
         if len(shape) == 1:
-            return canonical(Layout(shape[0], stride[0]))
-        return from_modes([canonical(m) for m in layout_modes(layout)])
-    return Layout(1, 0) if type(shape) is int and shape == 1 else layout
+            return canonical_pair(shape[0], stride[0])
+        pairs = [canonical_pair(s, d) for s, d in zip(shape, stride)]
+        return tuple([p[0] for p in pairs]), tuple([p[1] for p in pairs])
+    return (1, 0) if type(shape) is int and shape == 1 else (shape, stride)
 
 
 def scaled(layout: Layout, factor: Any) -> Layout:

@@ -6,6 +6,7 @@ not coordinates)
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from . import leaf
@@ -135,12 +136,12 @@ def _linear(coord: IntTuple, shape: IntTuple) -> Any:
     """Return the column-major linear coordinate of a coordinate congruent to `shape`."""
     if type(shape) is not tuple:
         return coord
+    terms: list = []
     step: Any = 1
-    result: Any = 0
     for c, s in zip(coord, shape):
-        result = leaf.add(result, leaf.mul(_linear(c, s), step))
+        terms.append(leaf.mul(_linear(c, s), step))
         step = leaf.mul(step, product(s))
-    return result
+    return reduce(lambda above, term: leaf.add(term, above), reversed(terms))
 
 
 @operation

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compose import composition
-from .errors import OperandType, RankMismatch
-from .int_tuple import to_str
-from .inverse import complement
+from . import leaf
+from .compose import compose_leaf, compose_pair, leaves_pair, open_ended
+from .errors import NotInjective, OperandType, RankMismatch
+from .int_tuple import product, to_str
+from .inverse import gap_leaves
 from .layout import (
     ComposedLayout,
     Layout,
@@ -22,7 +23,6 @@ from .layout import (
     make_tile,
     on_outer,
 )
-from .measure import size
 from .memo import operation
 
 
@@ -46,8 +46,30 @@ def _logical_divide(layout: Any, divisor: Any) -> Any:
         raise OperandType(
             f"the divisor must be a layout or a tile, not {to_str(divisor)}; write (4,) or 4:1"
         )
-    rest = complement(divisor, size(layout))
-    return composition(layout, Layout((divisor.shape, rest.shape), (divisor.stride, rest.stride)))
+    return _joined(_split(layout, divisor))
+
+
+def _split(layout: Layout, divisor: Any) -> tuple:
+    """Return (tile shape, tile stride, rest shape, rest stride) of a division by an int k or a layout.
+
+    An int k means k:1, whose complement is ceil(size / k):k.
+    """
+    merged = open_ended(layout)
+    extent = product(layout.shape)
+    if type(divisor) is int:
+        if divisor <= 0:
+            raise NotInjective(f"a tile of {divisor} elements is empty")
+        count = extent if divisor == 1 else leaf.ceil_div(extent, divisor)
+        return compose_leaf(merged, divisor, 1) + compose_leaf(merged, count, divisor)
+    shapes, strides = gap_leaves(divisor, extent, True)
+    return compose_pair(layout, merged, divisor.shape, divisor.stride) + compose_pair(
+        layout, merged, *leaves_pair(shapes, strides)
+    )
+
+
+def _joined(parts: tuple) -> Layout:
+    """Return (tile, rest) as a layout of rank 2."""
+    return Layout((parts[0], parts[2]), (parts[1], parts[3]))
 
 
 def _divide_by_tile(layout: Layout, tile: Tile) -> Layout:
@@ -59,33 +81,40 @@ def _divide_by_tile(layout: Layout, tile: Tile) -> Layout:
 def _divide_mode(mode: Layout, entry: Any) -> Layout:
     if entry is None:
         return mode
-    return _logical_divide(mode, entry if isinstance(entry, (Layout, Tile)) else Layout(entry, 1))
+    if type(entry) is Tile:
+        return _divide_by_tile(mode, entry)
+    return _joined(_split(mode, entry))
 
 
-def _zip_split(mode: Layout, tile: Tile) -> Layout:
-    """Divide a nested mode by a nested tile: ((tiles), (rests))."""
-    tiles, rests, kept = _split_modes(mode, tile)
-    return from_modes([from_modes(tiles), from_modes(rests + kept)])
+def _zip_split(layout: Layout, tile: Tile, flat: bool | None = None) -> Layout:
+    """Divide mode by mode and collect ((tiles), (rests)), ((tiles), rests...) or (tiles..., rests...).
 
-
-def _split_modes(layout: Layout, tile: Tile) -> tuple[list, list, list]:
-    """Return the tile parts, the rest parts, and the modes which the tile does not reach."""
-    if any(t is None for t in tile.modes):
-        raise OperandType(f"`*` keeps a mode only in logical_divide, not in {tile} here")
+    `flat` None, False, True choose among the three; modes which the tile does not reach are rests.
+    """
     modes = layout_modes(layout)
     n = len(tile.modes)
     if n > len(modes):
         raise RankMismatch(f"the tile {tile} has more modes than {layout}")
-    pairs = [layout_modes(_split_mode(m, t)) for m, t in zip(modes, tile.modes)]
-    return [p[0] for p in pairs], [p[1] for p in pairs], modes[n:]
+    parts = [_split_mode(m, t) for m, t in zip(modes, tile.modes)]
+    tile_s, tile_d = tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
+    rest_s = tuple([p[2] for p in parts] + [m.shape for m in modes[n:]])
+    rest_d = tuple([p[3] for p in parts] + [m.stride for m in modes[n:]])
+    if flat is None:
+        return Layout((tile_s, rest_s), (tile_d, rest_d))
+    if flat:
+        return Layout(tile_s + rest_s, tile_d + rest_d)
+    return Layout((tile_s,) + rest_s, (tile_d,) + rest_d)
 
 
-def _split_mode(mode: Layout, entry: Any) -> Layout:
+def _split_mode(mode: Layout, entry: Any) -> tuple:
     if type(entry) is not Tile:
-        return _divide_mode(mode, entry)
+        if entry is None:
+            raise OperandType("`*` keeps a mode only in logical_divide")
+        return _split(mode, entry)
     if type(mode.shape) is not tuple:
         raise RankMismatch(f"the nested tile {entry} meets the leaf {mode}")
-    return _zip_split(mode, entry)
+    zipped = _zip_split(mode, entry)
+    return zipped.shape[0], zipped.stride[0], zipped.shape[1], zipped.stride[1]
 
 
 @operation
@@ -94,7 +123,7 @@ def _zipped_divide(layout: Any, divisor: Any) -> Any:
         return on_outer(_zipped_divide, layout, divisor)
     expect_layout(layout)
     if type(divisor) is not Tile:
-        return _logical_divide(layout, divisor)
+        return _logical_divide.uncached(layout, divisor)
     return _zip_split(layout, divisor)
 
 
@@ -105,14 +134,23 @@ def regroup(zipped: Layout, flat: bool) -> Layout:
     return from_modes(tiles + layout_modes(rest))
 
 
+def _regrouped_divide(layout: Any, divisor: Any, flat: bool) -> Any:
+    if type(layout) is ComposedLayout:
+        return on_outer(_regrouped_divide, layout, divisor, flat)
+    expect_layout(layout)
+    if type(divisor) is Tile:
+        return _zip_split(layout, divisor, flat)
+    return regroup(_logical_divide.uncached(layout, divisor), flat)
+
+
 @operation
 def _tiled_divide(layout: Any, divisor: Any) -> Any:
-    return on_outer(lambda l: regroup(_zipped_divide(l, divisor), flat=False), layout)
+    return _regrouped_divide(layout, divisor, False)
 
 
 @operation
 def _flat_divide(layout: Any, divisor: Any) -> Any:
-    return on_outer(lambda l: regroup(_zipped_divide(l, divisor), flat=True), layout)
+    return _regrouped_divide(layout, divisor, True)
 
 
 def logical_divide(layout: Any, divisor: Any) -> Any:

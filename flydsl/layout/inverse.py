@@ -28,18 +28,21 @@ def _complement(layout: Any, bound: Any) -> Any:
 
 
 def gaps(layout: Any, bound: Any, exact: bool) -> Any:
-    """Return the layout of the gaps below `bound`; unless `exact`, a ragged end of a gap may
-    stay unused.
-    """
+    """Return the layout of the gaps below `bound`; unless `exact`, a ragged end of a gap stays unused."""
     if type(layout) is ComposedLayout:
         return on_outer(gaps, layout, bound, exact)
     expect_layout(layout)
     if type(bound) is tuple or bound is not None and type(bound) not in (int, leaf.Sym):
         raise OperandType(f"the bound must be one integer, not {to_str(bound)}")
-    bound = cosize(layout) if bound is None else bound
+    shapes, strides = gap_leaves(layout, cosize(layout) if bound is None else bound, exact)
+    return layout_of(shapes, strides)
+
+
+def gap_leaves(layout: Layout, bound: Any, exact: bool) -> tuple[list, list]:
+    """Return the leaves of `gaps`."""
     modes = _positive_modes(layout)
     if not modes:
-        return Layout(bound, 1)
+        return [bound], [1]
     shapes, strides, last = [], [], 1
     for s, d in modes:
         if type(last) is int and type(d) is int and (d < last or exact and d % last):
@@ -49,14 +52,16 @@ def gaps(layout: Any, bound: Any, exact: bool) -> Any:
         last = leaf.mul(s, d)
     shapes.append(leaf.ceil_div(bound, last))
     strides.append(last)
-    return layout_of(*merge_leaves(tuple(shapes), tuple(strides)))
+    return merge_leaves(shapes, strides)
 
 
 def _positive_modes(layout: Layout) -> list[tuple]:
     """Return (extent, stride) of the coalesced modes which take space, by ascending stride."""
     shapes, strides = layout.flat()
-    kept = [(s, d) for s, d in zip(shapes, strides) if not leaf.is_value(d, 0)]
-    shapes, strides = merge_leaves(tuple(s for s, _ in kept), tuple(d for _, d in kept))
+    if 0 in strides:
+        kept = [(s, d) for s, d in zip(shapes, strides) if not leaf.is_value(d, 0)]
+        shapes, strides = [s for s, _ in kept], [d for _, d in kept]
+    shapes, strides = merge_leaves(shapes, strides)
     for s, d in zip(shapes, strides):
         if type(d) is Basis:
             raise BasisMismatch(f"stride {d} is a coordinate, which has no complement")
@@ -64,7 +69,14 @@ def _positive_modes(layout: Layout) -> list[tuple]:
             raise NotStatic(f"stride {d} is known only at run time, so the modes cannot be ordered")
         if type(d) is int and d < 0 or type(s) is int and s <= 0:
             raise NotInjective(f"mode {s}:{d} runs below index 0 or is empty")
-    return sorted(zip(shapes, strides), key=lambda m: m[1])
+    modes = list(zip(shapes, strides))
+    if len(modes) > 1:
+        modes.sort(key=_by_stride)
+    return modes
+
+
+def _by_stride(mode: tuple) -> int:
+    return mode[1]
 
 
 def complement(layout: Any, codomain: Any = None) -> Any:

@@ -92,11 +92,7 @@ class Layout:
         try:
             return self._flat
         except AttributeError:
-            if not congruent(self.shape, self.stride):
-                raise ProfileMismatch(
-                    f"shape {to_str(self.shape)} and stride {to_str(self.stride)} nest differently"
-                ) from None
-            _set_flat(self, (leaves(self.shape), leaves(self.stride)))
+            _set_flat(self, _pair_leaves(self.shape, self.stride))
             return self._flat
 
     rank = property(lambda self: tuple_rank(self.shape))
@@ -105,6 +101,30 @@ class Layout:
     is_static_shape = property(lambda self: tuple_is_static(self.shape))
     is_static_stride = property(lambda self: tuple_is_static(self.stride))
     is_static = property(lambda self: self.is_static_shape and self.is_static_stride)
+
+
+def _pair_leaves(shape: IntTuple, stride: IntTuple) -> tuple[tuple, tuple]:
+    """Return the leaves of both sides, which must nest alike."""
+    if type(shape) is not tuple and type(stride) is not tuple:
+        return (shape,), (stride,)
+    out_s: list = []
+    out_d: list = []
+    if not _collect_pairs(shape, stride, out_s, out_d):
+        raise ProfileMismatch(f"shape {to_str(shape)} and stride {to_str(stride)} nest differently")
+    return tuple(out_s), tuple(out_d)
+
+
+def _collect_pairs(shape: IntTuple, stride: IntTuple, out_s: list, out_d: list) -> bool:
+    if type(shape) is not tuple or type(stride) is not tuple or len(shape) != len(stride):
+        return False
+    for s, d in zip(shape, stride):
+        if type(s) is tuple or type(d) is tuple:
+            if not _collect_pairs(s, d, out_s, out_d):
+                return False
+        else:
+            out_s.append(s)
+            out_d.append(d)
+    return True
 
 
 _set_shape, _set_stride = Layout.shape.__set__, Layout.stride.__set__
@@ -323,19 +343,26 @@ def _ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
         )
     slots: list[tuple[Any, IntTuple]] = []
     _order_slots(shape, order, slots)
-    static = sorted({o for o, _ in slots if type(o) is int})
-    starts, step = {}, 1
-    for o in static + [o for o, _ in slots if type(o) is not int]:
-        if o is None:
-            starts[o] = 1
-            continue
-        starts[o] = step
-        for other, mode in slots:
-            if other == o:
-                for s in leaves(mode):
-                    step = leaf.mul(step, s)
-    strides = iter([compact_column_major(mode, starts[o]) for o, mode in slots])
+    starts: list = [1] * len(slots)
+    step: Any = 1
+    for places in _ranking([o for o, _ in slots]):
+        for n in places:
+            starts[n] = step
+        for n in places:
+            for s in leaves(slots[n][1]):
+                step = leaf.mul(step, s)
+    strides = iter([compact_column_major(mode, starts[n]) for n, (_, mode) in enumerate(slots)])
     return Layout(shape, _order_fill(order, strides))
+
+
+def _ranking(orders: list) -> list[list[int]]:
+    """Return the places of equal order numbers, ascending; dynamic ones follow, each by itself; `*` is 0."""
+    groups: dict = {}
+    for n, o in enumerate(orders):
+        if type(o) is int or o is None:
+            groups.setdefault(o or 0, []).append(n)
+    dynamic = [[n] for n, o in enumerate(orders) if type(o) is not int and o is not None]
+    return [groups[o] for o in sorted(groups)] + dynamic
 
 
 def _order_slots(shape: IntTuple, order: IntTuple, out: list) -> None:

@@ -242,15 +242,17 @@ def sub(a: Any, b: Any) -> Any:
 def mul(a: Any, b: Any) -> Any:
     """Return a * b; divs multiply; static 0 and 1 fold; an integer scales a basis leaf."""
     ta, tb = type(a), type(b)
+    if a is None or b is None:
+        return 0
     if ta is int:
         if tb is int:
             return a * b
-        if a == 0 or b is None:
+        if a == 0:
             return 0
         if a == 1:
             return b
     elif tb is int:
-        if b == 0 or a is None:
+        if b == 0:
             return 0
         if b == 1:
             return a
@@ -295,7 +297,7 @@ def mod(a: Any, b: Any) -> Any:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """Return a / b rounded up; a basis leaf keeps its path; 1 over a (positive) dynamic leaf is 1."""
+    """Return a / b rounded up; a basis leaf keeps its path; 0 and 1 over a (positive) dynamic leaf fold."""
     ta, tb = type(a), type(b)
     if b is None or tb is int and b == 0:
         _refuse_zero("ceil_div", a, b)
@@ -303,8 +305,8 @@ def ceil_div(a: Any, b: Any) -> Any:
         a, ta = 0, int
     if ta is int and tb is int:
         return -(-a // b)
-    if ta is int and tb is Sym and a == 1:
-        return 1
+    if ta is int and tb is Sym and 0 <= a <= 1:
+        return a
     if ta is Basis and tb is not Basis:
         return Basis(ceil_div(a.value, b), a.modes)
     if tb is int and b == 1 and ta is Sym:

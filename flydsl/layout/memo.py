@@ -21,10 +21,13 @@ F = TypeVar("F", bound=Callable)
 def carries_payload(x: Any) -> bool:
     """Return whether any leaf below `x` is a Sym with a payload."""
     kind = type(x)
-    if kind is int or x is None or kind is bool or kind is str:
+    if kind is int or x is None:
         return False
     if kind is tuple:
-        return any(carries_payload(i) for i in x)
+        for i in x:
+            if type(i) is not int and carries_payload(i):
+                return True
+        return False
     if kind is Sym:
         return x.value is not None
     if kind is Basis:
@@ -36,31 +39,30 @@ def carries_payload(x: Any) -> bool:
 def operation(fn: F) -> F:
     """Memoise `fn` on its positional arguments and record its name in errors that leave it."""
     cache: dict = {}
+    find = cache.get  # `cache` itself, never a result, stands for "not there"
     _caches.append(cache)
     name = fn.__name__.strip("_")
 
     @wraps(fn)
     def call(*args):
         try:
-            return cache[args]
-        except KeyError:
-            pass
+            known = find(args, cache)
         except TypeError:
             bad = next((a for a in args if getattr(type(a), "__hash__", None) is None), args)
             raise OperandType(
                 f"{type(bad).__name__} is not a value of the algebra", name, args
             ) from None
+        if known is not cache:
+            return known
         try:
             result = fn(*args)
         except LayoutError as error:
             error.within(name, args)
             raise
-        for a in args:
-            if carries_payload(a):
-                return result
-        if len(cache) >= LIMIT:
-            cache.clear()
-        cache[args] = result
+        if not carries_payload(args):
+            if len(cache) >= LIMIT:
+                cache.clear()
+            cache[args] = result
         return result
 
     call.uncached = fn

@@ -130,14 +130,18 @@ def _extend(base: Any, elem: Any, n: int | None, front: bool) -> Any:
         raise OperandType(f"the wanted rank must be an int, not {to_str(n)}")
     rank = tuple_rank(base.shape if isinstance(base, Layout) else base)
     count = 1 if n is None or n == -1 else n - rank
+    if count == -1 and n == 0 and not _is_tuple(base):
+        count = 0
     if count < 0:
         raise RankMismatch(f"rank {rank} is above the wanted rank {n}")
-    if count == 0:
-        return base
     join = _join_front if front else _join_back
     if isinstance(base, Layout):
         return Layout(join(base.shape, elem.shape, count), join(base.stride, elem.stride, count))
     return join(base, elem, count)
+
+
+def _is_tuple(x: Any) -> bool:
+    return type(x.shape if isinstance(x, Layout) else x) is tuple
 
 
 def _join_back(x: IntTuple, elem: IntTuple, count: int) -> tuple:

@@ -9,18 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 from . import leaf
-from .compose import canonical, composition, scaled
+from .compose import canonical_pair, compose_pair, leaves_pair, open_ended, scaled
 from .divide import regroup
 from .errors import NotStatic, OperandType, RankMismatch
 from .int_tuple import (
     IntTuple,
+    as_modes,
     ceil_div,
     int_tuple_product_each,
     make_int_tuple,
+    product,
     to_str,
     tuple_rank,
 )
-from .inverse import gaps
+from .inverse import gap_leaves
 from .layout import (
     ComposedLayout,
     Layout,
@@ -31,7 +33,7 @@ from .layout import (
     make_ordered_layout,
     on_outer,
 )
-from .measure import cosize, size
+from .measure import size
 from .memo import operation
 from .modes import append
 
@@ -45,21 +47,34 @@ def _expect_tiler(tiler: Any) -> None:
 def logical_product(block: Any, tiler: Layout) -> Any:
     """Return (block, copies): copies = composition(gaps of block, tiler).
 
-    The gaps are complement(block, size(block) * cosize(tiler)), where the ragged end of a gap
-    stays unused.
+    The gaps are complement(block, size(block) * cosize(tiler)); the ragged end of a gap stays unused.
     """
     if type(block) is ComposedLayout:
         return on_outer(logical_product, block, tiler)
+    (bs, bd), (cs, cd) = _product_pairs(block, tiler)
+    return Layout((bs, cs), (bd, cd))
+
+
+def _product_pairs(block: Layout, tiler: Layout) -> tuple[tuple, tuple]:
+    """Return (shape, stride) of the block and of its copies."""
     expect_layout(block)
     _expect_tiler(tiler)
-    return from_modes([canonical(block), composition(_room(block, tiler), tiler)])
+    room = _room(block, tiler)
+    copies = compose_pair(room, open_ended(room), tiler.shape, tiler.stride)
+    return canonical_pair(block.shape, block.stride), copies
 
 
 def _room(block: Layout, tiler: Layout) -> Layout:
     """Return the layout of places for copies; a tiler which never leaves index 0 needs none."""
-    if all(leaf.is_value(s, 1) or leaf.is_value(d, 0) for s, d in zip(*tiler.flat())):
+    shapes, strides = tiler.flat()
+    reach: Any = 1
+    for s, d in zip(shapes, strides):
+        if not (type(d) is int and d == 0 or type(s) is int and s == 1):
+            reach = leaf.add(reach, leaf.mul(leaf.sub(s, 1), d))
+    if type(reach) is int and reach == 1:
         return Layout(1, 0)
-    return gaps(block, leaf.mul(size(block), cosize(tiler)), exact=False)
+    block.flat()
+    return Layout(*leaves_pair(*gap_leaves(block, leaf.mul(product(block.shape), reach), False)))
 
 
 @operation
@@ -87,14 +102,22 @@ def _interleaved(block: Any, tiler: Layout, block_first: bool) -> Any:
     _expect_tiler(tiler)
     rank = max(tuple_rank(block.shape), tuple_rank(tiler.shape))
     if rank > 1:
-        one = Layout(1, 0)
-        block, tiler = append(block, one, rank), append(tiler, one, rank)
-    both = logical_product(block, tiler)
-    first, second = layout_modes(both)
-    if rank == 1 and (first.rank == 1 or first.rank != second.rank):
-        return both if block_first else from_modes([second, first])
-    pairs = zip(*(layout_modes(m) for m in layout_modes(both)))
-    return from_modes([from_modes(p if block_first else p[::-1]) for p in pairs])
+        block, tiler = _padded(block, rank), _padded(tiler, rank)
+    first, second = _product_pairs(block, tiler)
+    if not block_first:
+        first, second = second, first
+    (fs, fd), (ss, sd) = first, second
+    if rank == 1 and (type(fs) is not tuple or tuple_rank(fs) != tuple_rank(ss)):
+        return Layout((fs, ss), (fd, sd))
+    return Layout(tuple(zip(fs, ss)), tuple(zip(fd, sd)))
+
+
+def _padded(layout: Layout, rank: int) -> Layout:
+    """Return the layout filled up with modes 1:0."""
+    more = rank - tuple_rank(layout.shape)
+    if more == 0:
+        return layout
+    return Layout(as_modes(layout.shape) + (1,) * more, as_modes(layout.stride) + (0,) * more)
 
 
 @operation
@@ -150,9 +173,10 @@ def make_fragment_layout_like(layout: Any) -> Layout:
         raise RankMismatch("an empty mode has no fragment")
     if tuple_rank(layout.shape) == 1:
         return Layout(layout.shape, compact_column_major(layout.shape))
-    first = canonical(Layout(layout.shape[0], compact_column_major(layout.shape[0])))
+    first = Layout(*canonical_pair(layout.shape[0], compact_column_major(layout.shape[0])))
     shape, stride = layout.shape[1:], layout.stride[1:]
     if len(shape) == 1:
         shape, stride = shape[0], stride[0]
     rest = make_ordered_layout(shape, stride) if type(shape) is tuple else Layout(shape, 1)
-    return from_modes([first] + layout_modes(canonical(scaled(rest, size(first)))))
+    rest = scaled(rest, size(first))
+    return from_modes([first] + layout_modes(Layout(*canonical_pair(rest.shape, rest.stride))))

@@ -121,8 +121,11 @@ def add_offset(ptr: Ptr, offset: Any) -> Ptr:
 def swizzled(ptr: Ptr, swizzle: Swizzle) -> Ptr:
     """Return the pointer whose byte addresses go through `swizzle` at the access; it replaces
     an earlier one.
+
+    Of the alignment no more is kept than 2^base elements.
     """
-    return replace(ptr, swizzle=swizzle)
+    align_bits = gcd(ptr.align_bytes * 8, element_bits(ptr.elem) << swizzle.base)
+    return replace(ptr, swizzle=swizzle, align_bytes=max(align_bits // 8, 1))
 
 
 def make_view(base: Any, layout: Any) -> Any:
