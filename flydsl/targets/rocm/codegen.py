@@ -40,6 +40,12 @@ class Request:
     bitcode: bytes = b""
 
 
+def set_llvm_option(name: str, value: bool | int | str) -> None:
+    """Set a command-line option of LLVM for the rest of the process; only workers do this."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    llvm.set_option("flydsl", f"--{name.lstrip('-')}={text}")
+
+
 @functools.cache
 def _initialise() -> None:
     llvm.initialize_all_targets()

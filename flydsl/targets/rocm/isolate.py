@@ -6,14 +6,18 @@ ops and intrinsics that are known to work on its chip is compiled here; any othe
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
+import re
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 from flydsl.arch import Chip
 from flydsl.diag import Span
-from flydsl.diag.errors.target import IntrinsicUnknown, LlvmRejected, MissingLlvm
+from flydsl.diag.errors.target import CodegenFailed, IntrinsicUnknown, LlvmOptionBad, LlvmRejected, MissingLlvm
+from flydsl.targets.rocm import worker
 from flydsl.targets.rocm.guards import ModuleFacts
 from flydsl.targets.rocm.options import CodegenOptions
 
@@ -55,22 +59,84 @@ def _codegen() -> ModuleType:
 def run_codegen(source: CodegenInput, outputs: tuple[str, ...], bitcode: bytes = b"") -> dict[str, str | bytes]:
     """Return `outputs` of `source`, and the optimised `bitcode`.
 
-    Raises   IntrinsicUnknown, LlvmRejected: LLVM 22.1 refuses the text
+    Raises   IntrinsicUnknown, LlvmRejected: LLVM 22.1 refuses the text; CodegenFailed: LLVM gave up on it;
+             LlvmOptionBad
     """
     codegen = _codegen()
     level = codegen.codegen_level(source.options.opt_level, source.text)
     request = codegen.Request(source.cpu, source.options.opt_level, level, outputs, source.text, bitcode)
+    options = source.options.llvm_options
+    isolated = source.options.isolate
+    if options or (not source.is_proven if isolated is None else isolated):
+        return _run_isolated(source, request, options)
     try:
         return codegen.generate(request)
     except codegen.LlvmError as error:
-        raise _rejected(source, error) from error
+        raise _rejected(source, str(error), error.symbols) from error
 
 
-def _rejected(source: CodegenInput, error: Exception) -> Exception:
+def _run_isolated(source: CodegenInput, request: Any, options: tuple[tuple[str, Any], ...]) -> dict[str, str | bytes]:
+    for name, _ in options:
+        _check_option(name)
+    try:
+        host = worker.get_worker(options)
+    except worker.WorkerDied as died:
+        raise LlvmOptionBad(option=", ".join(n for n, _ in options), detail=f": {died}") from died
+    try:
+        return host.generate(request)
+    except worker.WorkerRefused as refused:
+        raise _rejected(source, str(refused), refused.symbols) from refused
+    except worker.WorkerDied as died:
+        raise _failed(source, died.log, died.status) from died
+
+
+def _check_option(name: str) -> None:
+    known = worker.known_llvm_options()
+    if known and name.lstrip("-") not in known:
+        close = difflib.get_close_matches(name, known, n=2)
+        raise LlvmOptionBad(option=name, detail=f"; did you mean {' or '.join(close)}?" if close else "")
+
+
+def _rejected(source: CodegenInput, problem: str, symbols: tuple[str, ...]) -> Exception:
     places = dict(source.places)
-    for symbol in error.symbols:
+    for symbol in symbols:
         return IntrinsicUnknown(
             name=symbol, hint="", at=places.get(symbol),
             reason_text="a call of it would become a call of an undefined function",
         )
-    return LlvmRejected(problem=str(error))
+    return LlvmRejected(problem=problem)
+
+
+# what LLVM prints before it ends the process -> (why, fix)
+_REASONS = (
+    (r"Cannot select|cannot select|unable to legalize",
+     "the chip has no instruction for an operation of the kernel, or not for these operand types",
+     "use an instruction that {arch} has; the line above names the operation"),
+    (r"local memory|LDS",
+     "the kernel's LDS arrays do not fit a workgroup",
+     "use smaller or fewer LDS arrays"),
+    (r"constraint|inline asm",
+     "the constraint string of an inline assembly does not fit its operands or the chip",
+     "check the constraints: v is a VGPR, s an SGPR, a an AGPR, and the width must match the operand"),
+    (r"ran out of registers",
+     "the register allocator found no solution under the limits that were set",
+     "relax waves_per_eu, or keep fewer values live"),
+    (r"stack frame size|scratch",
+     "private arrays do not fit the chip's scratch memory",
+     "use smaller private arrays"),
+)
+
+
+def _failed(source: CodegenInput, log: str, status: int | None) -> CodegenFailed:
+    lines = [line for line in log.splitlines() if line.strip()]
+    problem = next((ln for ln in lines if "error" in ln.lower() or "LLVM ERROR" in ln), lines[0] if lines else "")
+    problem = re.sub(r"^(LLVM ERROR|error): ", "", problem) or f"it ended without a message (status {status})"
+    for pattern, why, fix in _REASONS:
+        if re.search(pattern, log):
+            break
+    else:
+        why, fix = "LLVM met a condition that it treats as fatal", "please report this with the kernel"
+    return CodegenFailed(
+        arch=source.cpu, problem=f"{problem} (kernel `{source.kernel}`)", log=log, reason_text=why,
+        advice_text=fix.format(arch=source.cpu),
+    )

@@ -6,8 +6,10 @@ One worker per set of LLVM options (they are process-wide and cannot be taken ba
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -53,6 +55,9 @@ class Worker:
         )
         self._write({"path": sys.path, "llvm_options": llvm_options}, [])
         self._read_header()
+        if llvm_options and (complaint := self._read_log()):  # a value that does not fit the option is only printed
+            self.close()
+            raise WorkerDied(complaint, None)
 
     @property
     def is_alive(self) -> bool:
@@ -121,8 +126,22 @@ class Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
+        return WorkerDied(self._read_log(), status)
+
+    def _read_log(self) -> str:
         self._log.seek(0)
-        return WorkerDied(self._log.read().decode(errors="replace").strip(), status)
+        return self._log.read().decode(errors="replace").strip()
+
+
+@functools.cache
+def known_llvm_options() -> frozenset[str]:
+    """Return the names of LLVM's options, as `--help-hidden` lists them (one short process)."""
+    program = "import llvmlite.binding as b; b.set_option('', '--help-hidden')"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )
+    return frozenset(re.findall(r"^ +-{1,2}([\w.-]+)", result.stdout, re.MULTILINE))
 
 
 _workers: OrderedDict[tuple, Worker] = OrderedDict()
