@@ -157,6 +157,14 @@ class FunctionTranslator:
             name = self.constants[key] = f"c{len(self.constants)}"
         return Scalar(name, IrType(elem), value)
 
+    def module_constant(self, expr: str) -> str:
+        """Return the name of a value that is made once, when the text is loaded."""
+        key = ("", expr)
+        name = self.constants.get(key)
+        if name is None:
+            name = self.constants[key] = f"c{len(self.constants)}"
+        return name
+
     def set_scalar(self, result: Any, expr: str, base: str | None = None, const: Any = None) -> Scalar:
         """Emit `expr` and bind it to the scalar SSA value `result`."""
         value = Scalar(self.let(expr), self.type_of(result), const, base)
