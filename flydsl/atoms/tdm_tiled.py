@@ -13,19 +13,27 @@ from typing import Any
 
 from flydsl.layout import (
     Basis,
+    ComposedLayout,
     CoordTensor,
     Layout,
+    LayoutLike,
     MemRef,
     Tile,
     coalesce,
+    composition,
+    crd2idx,
+    make_layout_like,
+    right_inverse,
     size,
 )
-from flydsl.layout.layout import layout_modes
+from flydsl.layout.coords import all_indices
+from flydsl.layout.layout import from_modes, layout_modes, on_outer
 
 from .copy_ops import CopyAtom
 from .elements import bit_width
 from .errors import AtomError, one_of
 from .tdm import MAX_RANK, TensorLoad, TensorStore, padding_codes
+from .tiled_copy import take_thread
 
 _CONTIGUOUS_BYTES = 16
 
@@ -104,9 +112,7 @@ def _memory_order(layout: Layout, smem: Layout, tile: Tile) -> list[int]:
     extents = [size(m) for m in layout_modes(smem)]
     if extents != list(tile.modes):
         raise AtomError(reason=f"LDS layout `{smem}` does not have the shape of the tile {tile}")
-    strides = [
-        d if m.shape != 1 or type(d) is int and d else d for m, d in zip(modes, _strides(smem))
-    ]
+    strides = _strides(smem)
     order = sorted(range(layout.rank), key=lambda i: strides[i])
     contiguous = order[0]
     if strides[contiguous] != 1 or layout.stride[contiguous] != 1:
@@ -167,3 +173,43 @@ def _share(extents: list[int], num_warps: int) -> list[int]:
     if left > 1:
         raise AtomError(reason=f"{num_warps} warps cannot share a tile of {extents} evenly")
     return out
+
+
+def tdm_partition(
+    atom: CopyAtom, warp: Any, warp_layout: Layout, smem: LayoutLike, gmem: LayoutLike
+) -> tuple[tuple[LayoutLike, Any], tuple[LayoutLike, Any]]:
+    """Return ((layout, offset) in LDS, (layout, offset) in the coordinate tensor) of one warp's part.
+
+    Both are ((atom, iteration), rest...). Mode 0 of the two tensors is the tile that all warps move
+    together; it is cut in the order in which LDS holds it: atom by atom, warp by warp, then iterations.
+
+    Shapes   warp: a leaf or a coordinate of `warp_layout`, which maps it to the warp's place
+    Raises   AtomError: mode 0 is no multiple of the cooperative tile; warp_layout is no bijection
+    """
+    warps = size(warp_layout)
+    if sorted(all_indices(warp_layout)) != list(range(warps)):
+        raise AtomError(
+            reason="warp layout must bijectively map participants to consecutive IDs starting at "
+            f"zero, got `{warp_layout}`"
+        )
+    values = atom.op.values(atom.val_bits)
+    total = size(smem[0])
+    if total % (values * warps) or size(gmem[0]) != total:
+        raise AtomError(
+            reason="tdm_partition_layout: both mode-0 sizes must be multiples of the cooperative "
+            f"tile size {values * warps} (atom size * num_warps), got {total} and {size(gmem[0])}"
+        )
+    outer = smem[0].outer if isinstance(smem, ComposedLayout) else smem[0]
+    chunks = Layout((values, warps, total // (values * warps)), (1, values, values * warps))
+    order = composition(right_inverse(make_layout_like(outer)), chunks)
+    place = crd2idx(warp, warp_layout)
+    return _warp_part(smem, order, place), _warp_part(gmem, order, place)
+
+
+def _warp_part(layout: LayoutLike, order: Layout, place: Any) -> tuple[LayoutLike, Any]:
+    def cut(plain: Layout) -> Layout:
+        atom, warps, iterations = layout_modes(composition(plain[0], order))
+        values = from_modes([coalesce(atom), coalesce(iterations)])
+        return from_modes([warps, values, *layout_modes(plain)[1:]])
+
+    return take_thread(on_outer(cut, layout), place)
