@@ -136,6 +136,7 @@ BlockedProduct = _op("blocked_product", la.blocked_product, "layout tiler")
 RakedProduct = _op("raked_product", la.raked_product, "layout tiler")
 TileToShape = _op("tile_to_shape", la.tile_to_shape, "block shape order")
 
+At = _op("at", laws.at, "view coord")
 AddOffset = _op("add_offset", laws.add_offset, "iterator offset")
 ApplySwizzle = _op("apply_swizzle", laws.apply_swizzle, "source swizzle")
 
