@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from . import leaf
 from .coords import all_indices, crd2idx, idx2crd
-from .compose import composition
+from .compose import canonical_pair, composition
 from .divide import _as_divisor, flat_divide, logical_divide, tiled_divide, zipped_divide
 from .errors import DivisionByZero, LayoutError, NotDivisible, NotInjective
 from .int_tuple import (
@@ -25,6 +25,7 @@ from .int_tuple import (
     product,
     to_str,
     tuple_is_static,
+    tuple_rank,
 )
 from .inverse import complement, gaps, left_inverse
 from .layout import ComposedLayout, Layout, Tile, from_modes, layout_modes
@@ -98,22 +99,47 @@ def _first_difference(got: list, wanted: list) -> str | None:
 
 
 def broken_composition(operands: list, result: Any, op: str) -> str | None:
-    """composition(a, b)(c) == a(b(c)), by mode for a tile."""
+    """composition(a, b)(c) == a(b(c)), by mode for a tile; dynamic leaves of a may be any number."""
     a, b, r = _outer(operands[0]), operands[1], _outer(result)
+    cases = [(a, b, r)]
     if isinstance(b, Tile):
-        pairs = list(zip(layout_modes(a), b.modes, as_parts(r, len(layout_modes(a)))))
-        pairs = [(m, t, p) for m, t, p in pairs if t is not None and not isinstance(t, Tile)]
-        cases = [(m, t if isinstance(t, Layout) else Layout(t, 1), p) for m, t, p in pairs]
-    else:
-        cases = [(a, b, r)]
+        triples = zip(layout_modes(a), b.modes, as_parts(r, len(layout_modes(a))))
+        cases = [
+            (m, t if isinstance(t, Layout) else Layout(t, 1), p)
+            for m, t, p in triples
+            if t is not None and not isinstance(t, Tile)
+        ]
     for one, inner, part in cases:
-        if not _enumerable(inner, part) or not one.is_static:
-            continue
-        wanted = [crd2idx(i, one) for i in all_indices(inner)]
-        found = _first_difference(all_indices(part), wanted)
+        found = _broken_leaves(_with_numbers(one, 3), inner, part.shape, part.stride)
         if found:
             return found
     return None
+
+
+def _broken_leaves(a: Layout, inner: Layout, shape: Any, stride: Any) -> str | None:
+    """Compare shape:stride with a after inner, one leaf of inner after the other."""
+    if not (inner.is_static and tuple_is_static(shape) and tuple_is_static(stride)):
+        return None
+    for s, d, part in _leaf_parts(inner.shape, inner.stride, shape, stride):
+        if s > LIMIT:
+            continue
+        index = Layout(s, d)
+        wanted = [crd2idx.uncached(crd2idx.uncached(i, index), a) for i in range(s)]
+        found = _first_difference(all_indices(part), wanted)
+        if found:
+            return f"{part} for the leaf {s}:{to_str(d)}: {found}"
+    return None
+
+
+def _leaf_parts(shape: Any, stride: Any, part_shape: Any, part_stride: Any) -> Iterator[tuple]:
+    """Yield (extent, stride, what became of it) for each leaf; rank-1 tuples have been unwrapped."""
+    if type(shape) is not tuple:
+        yield shape, stride, Layout(part_shape, part_stride)
+    elif len(shape) == 1:
+        yield from _leaf_parts(shape[0], stride[0], part_shape, part_stride)
+    else:
+        for quad in zip(shape, stride, part_shape, part_stride):
+            yield from _leaf_parts(*quad)
 
 
 def as_parts(layout: Layout, count: int) -> list[Layout]:
@@ -188,9 +214,7 @@ def broken_divide(operands: list, result: Any, op: str) -> str | None:
     """Each mode splits into tile and rest as `broken_divide_part` says."""
     layout, r = (_outer(getattr(x, "layout", x)) for x in (operands[0], result))
     for mode, d, tile, rest in _divide_parts(op, layout, _as_divisor(operands[1]), r):
-        found = (
-            broken_divide_part(mode, d, tile, rest) if _enumerable(mode, d, tile, rest) else None
-        )
+        found = broken_divide_part(mode, d, tile, rest)
         if found:
             return found
     return None
@@ -198,6 +222,10 @@ def broken_divide(operands: list, result: Any, op: str) -> str | None:
 
 def broken_divide_part(mode: Layout, d: Layout, tile: Layout, rest: Layout) -> str | None:
     """tile(i) == mode(d(i)) and rest(j) == mode(complement(d)(j)); without complement: nothing is lost."""
+    if product(rest.shape) == 0:
+        return "it has no elements"
+    if not _enumerable(mode, d, tile, rest):
+        return None
     found = _first_difference(all_indices(tile), [crd2idx(i, mode) for i in all_indices(d)])
     if found:
         return "tile: " + found
@@ -216,22 +244,33 @@ def broken_divide_part(mode: Layout, d: Layout, tile: Layout, rest: Layout) -> s
 
 
 def broken_product(operands: list, result: Any, op: str) -> str | None:
-    """The values are block(i) + gaps(block)(tiler(j)), each as often as the law says."""
+    """The copies are gaps(block) after the tiler."""
     block, tiler, r = _outer(operands[0]), operands[1], _outer(result)
-    if not _enumerable(block, tiler, r) or any(
-        isinstance(d, leaf.Basis) for d in leaves(block.stride)
-    ):
+    if not block.is_static or not tiler.is_static:
         return None
     try:
         room = gaps(block, leaf.mul(size(block), cosize(tiler)), False)
     except LayoutError as error:
         return f"block and copies collide: {error.condition}"
-    copies = [crd2idx(j, room) for j in all_indices(tiler)]
-    wanted = Counter(i + j for i in all_indices(block) for j in copies)
-    for value in all_indices(r):
-        wanted[value] -= 1
-    wrong = next((v for v in sorted(wanted) if wanted[v]), None)
-    return None if wrong is None else f"value {wrong} comes {-wanted[wrong]:+d} times too often"
+    shape, stride = _copies(op, block, tiler, r)
+    return _broken_leaves(room, tiler, shape, stride)
+
+
+def _copies(op: str, block: Layout, tiler: Layout, r: Layout) -> tuple[Any, Any]:
+    """Return shape and stride of the copies inside the result of a product."""
+    if op in ("blocked_product", "raked_product"):
+        place = 1 if op == "blocked_product" else 0
+        if tuple_rank(block.shape) == tuple_rank(tiler.shape) == 1:
+            return r.shape[place], r.stride[place]
+        count = tuple_rank(tiler.shape)
+        picked = [(s[place], d[place]) for s, d in zip(r.shape[:count], r.stride[:count])]
+        shape, stride = tuple(s for s, _ in picked), tuple(d for _, d in picked)
+        return (shape, stride) if count > 1 else (shape[0], stride[0])
+    first = 1
+    if op == "flat_product":
+        first = tuple_rank(canonical_pair(block.shape, block.stride)[0])
+    shape, stride = r.shape[first:], r.stride[first:]
+    return (shape, stride) if len(shape) > 1 else (shape[0], stride[0])
 
 
 def _broken_tile_to_shape(operands: list, result: Any, op: str) -> str | None:
@@ -243,7 +282,7 @@ def _broken_tile_to_shape(operands: list, result: Any, op: str) -> str | None:
     extents = as_modes(int_tuple_product_each(target))
     outer = append(outer, Layout(1, 0), max(len(extents), len(as_modes(outer.shape))))
     shape = ceil_div(extents, as_modes(int_tuple_product_each(outer.shape)))
-    return broken_product([outer, make_ordered_layout(shape, order)], result, op)
+    return broken_product([outer, make_ordered_layout(shape, order)], result, "blocked_product")
 
 
 def broken_recast(operands: list, result: Any, op: str) -> str | None:

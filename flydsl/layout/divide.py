@@ -10,7 +10,7 @@ from typing import Any
 
 from . import leaf
 from .compose import compose_leaf, compose_pair, leaves_pair, open_ended
-from .errors import NotInjective, OperandType, RankMismatch
+from .errors import NotInjective, NotStatic, OperandType, RankMismatch
 from .int_tuple import product, to_str
 from .inverse import gap_leaves
 from .layout import (
@@ -61,6 +61,8 @@ def _split(layout: Layout, divisor: Any) -> tuple:
             raise NotInjective(f"a tile of {divisor} elements is empty")
         count = extent if divisor == 1 else leaf.ceil_div(extent, divisor)
         return compose_leaf(merged, divisor, 1) + compose_leaf(merged, count, divisor)
+    if type(divisor) is not Layout:
+        raise NotStatic(f"a tile is static, but its mode {to_str(divisor)} is not")
     shapes, strides = gap_leaves(divisor, extent, True)
     return compose_pair(layout, merged, divisor.shape, divisor.stride) + compose_pair(
         layout, merged, *leaves_pair(shapes, strides)
