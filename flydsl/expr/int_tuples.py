@@ -5,7 +5,7 @@ Everywhere an IntTuple is expected, ints, scalars and nested tuples or lists of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flydsl import layout as la
@@ -60,7 +60,7 @@ def E(*modes: Any) -> Basis | int:
     """Return the unit basis leaf at a path, given as arguments or as one list; `E()` is 1."""
     path = tuple(modes[0]) if len(modes) == 1 and isinstance(modes[0], (list, tuple)) else modes
     if any(type(m) is not int or m < 0 for m in path):
-        raise LeafNotInteger(got=shown(path), what_="a mode of E")
+        raise LeafNotInteger(got=shown(path), subject="a mode of E")
     return Basis(1, path) if path else 1
 
 
@@ -137,6 +137,11 @@ class IntTuple(FlyValue, plains=(int, tuple, type(None), la.Sym, la.Basis)):
     def __iter__(self) -> Iterator[IntTuple]:
         return iter([self[i] for i in range(self.rank)])
 
+    def _raw(self) -> ir.Value:
+        if self._scope is not None and self._value is None:  # known by its leaves only: made when it is needed
+            self._value = _emit_tuple(self)
+        return FlyValue._raw(self)
+
     def leaf_values(self) -> tuple[ir.Value, ...]:
         """Return the raw values of the dynamic leaves, in order."""
         leaves = getattr(self, "_leaves", None)
@@ -156,12 +161,26 @@ class IntTuple(FlyValue, plains=(int, tuple, type(None), la.Sym, la.Basis)):
     __int__ = __index__
 
 
-def raw_tuple(x: IntTuple) -> ir.Value:
-    """Return the IR value of an int tuple; one that is known by its leaves only is made now."""
-    if x._scope is not None and x._value is None:
-        trace = current()
-        x._value = emit1("fly.make_int_tuple", type_of(x.plain, trace.context), x._leaves)
-    return raw(x)
+def _emit_tuple(x: IntTuple) -> ir.Value:
+    """Build `fly.make_int_tuple`: its 32-bit leaves come before its 64-bit ones."""
+    trace = current()
+    wide = [leaf.width == 64 for leaf in dynamic_leaves(x.plain)]
+    if any(wide):
+        first = [v for v, w in zip(x._leaves, wide, strict=True) if not w]
+        operands = first + [v for v, w in zip(x._leaves, wide, strict=True) if w]
+    else:
+        operands = x._leaves
+    attrs = segments(trace.types, (len(wide) - sum(wide), sum(wide)))
+    return emit1("fly.make_int_tuple", type_of(x.plain, trace.context), operands, attrs)
+
+
+def segments(types: Any, sizes: tuple[int, ...]) -> dict:
+    """Return the attributes of an op with several optional or repeated operands: how many each has."""
+    key = ("segments", sizes)
+    attrs = types.memo.get(key)
+    if attrs is None:
+        attrs = types.memo[key] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(sizes))}
+    return attrs
 
 
 def from_leaves(plain: Any, leaves: Sequence[ir.Value]) -> IntTuple:
@@ -213,11 +232,11 @@ def _uncommon(x: Any, leaves: list) -> Any:
     if hasattr(x, "__index__") and not hasattr(x, "__extract_to_ir_values__"):
         return int(x)
     if isinstance(x, ir.Value) and not _is_integer(x) or isinstance(x, (float, str, FlyValue)):
-        raise LeafNotInteger(got=shown(x), what_="a leaf of an integer tuple")
+        raise LeafNotInteger(got=shown(x), subject="a leaf of an integer tuple")
     try:
         scalar = from_python_value(x)
     except (TypeError, ValueError):
-        raise LeafNotInteger(got=shown(x), what_="a leaf of an integer tuple") from None
+        raise LeafNotInteger(got=shown(x), subject="a leaf of an integer tuple") from None
     return _scalar(scalar, leaves)
 
 
@@ -227,7 +246,7 @@ def _is_integer(value: ir.Value) -> bool:
 
 def _scalar(x: Numeric, leaves: list) -> Any:
     if x.is_float:
-        raise LeafNotInteger(got=type(x).__name__, what_="a leaf of an integer tuple")
+        raise LeafNotInteger(got=type(x).__name__, subject="a leaf of an integer tuple")
     if x._scope is None:
         return int(x.value)
     if x.width < 32:
@@ -255,7 +274,7 @@ def _to_python(plain: Any, leaves: Iterator[ir.Value]) -> Any:
 def get_leaf_values(x: FlyValue) -> list[ir.Value]:
     """Return the dynamic leaves of any value as raw integers, one op each."""
     types = current().types
-    source = raw_of(x)
+    source = raw(x)
     if x.__class__ is IntTuple and x.is_leaf and x.plain.__class__ is la.Sym:
         return [emit1("fly.get_scalar", types.i64 if x.plain.width == 64 else types.i32, (source,))]
     out = []
@@ -270,11 +289,6 @@ def _index_attr(types: Any, i: int) -> dict:
     if attrs is None:
         attrs = types.memo["leaf", i] = {"index": ir.IntegerAttr.get(types.i32, i)}
     return attrs
-
-
-def raw_of(x: FlyValue) -> ir.Value:
-    """Return the IR value of any value of the dialect."""
-    return raw_tuple(x) if x.__class__ is IntTuple else raw(x)
 
 
 def _path(mode: Any) -> tuple[int, ...]:
@@ -411,7 +425,7 @@ def _compare(op: str, law: Any, a: IntTuple, b: IntTuple) -> Boolean:
     result = law(a.plain, b.plain)
     if isinstance(result, bool):
         return static_scalar(Boolean, int(result))
-    return wrap_scalar(Boolean, emit1(op, current().types.i1, (raw_tuple(a), raw_tuple(b))))
+    return wrap_scalar(Boolean, emit1(op, current().types.i1, (raw(a), raw(b))))
 
 
 def as_int(x: Any, what: str) -> int:
@@ -421,7 +435,7 @@ def as_int(x: Any, what: str) -> int:
     if x.__class__ is IntTuple:
         return x.get_static_leaf_int
     if isinstance(x, Numeric) and not x.is_static() or isinstance(x, (float, str)) or not hasattr(x, "__index__"):
-        raise LeafNotInteger(got=shown(x), what_=what)
+        raise LeafNotInteger(got=shown(x), subject=what)
     return int(x)
 
 
@@ -433,6 +447,3 @@ def is_numeric_class(x: Any) -> bool:
 def expect_tuple(x: Any, what: str) -> IntTuple:
     """Return `x` if it is an IntTuple."""
     return expect(x, IntTuple, what)
-
-
-Values = Iterable[ir.Value]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from flydsl.diag import NotTracing, StaleValue, WrongKind
 from flydsl.dialects.fly.algebra import ALGEBRA, params_attr
-from flydsl.dialects.fly.types import type_of, value_of
+from flydsl.dialects.fly.types import is_fly_type, type_of, value_of
 from flydsl.dialects.values import dynamic_leaves, inner_text, is_static
 from flydsl.expr.layout_errors import user_error
 from flydsl.ir import emit1, get_context, ir
@@ -35,12 +35,12 @@ class FlyValue:
     plain: Any
 
     def __init__(self, value: Any):
-        value = value.plain_value if isinstance(value, FlyValue) else value
-        if not isinstance(value, ir.Value):
-            raise WrongKind(what_=f"{type(self).__name__}()", wanted="a value of the fly dialect", got=shown(value))
-        plain = value_of(value.type)
+        if isinstance(value, FlyValue):
+            plain, value = value.plain, value._value
+        else:
+            plain = _plain_of_raw(value, type(self).__name__)
         if not isinstance(plain, self.plains):
-            raise WrongKind(what_=f"{type(self).__name__}()", wanted=type(self).__name__, got=shown(plain))
+            raise WrongKind(subject=f"{type(self).__name__}()", wanted=type(self).__name__, got=shown(plain))
         _fill(self, plain, None if is_static(plain) else value)
 
     def __init_subclass__(cls, plains: Sequence[type] = (), **kwargs):
@@ -62,11 +62,21 @@ class FlyValue:
     @property
     def value(self) -> ir.Value:
         """The raw IR value."""
-        return raw(self)
+        return self._raw()
 
     def ir_value(self) -> ir.Value:
         """Return the raw IR value; of a static value one op per function that only names its type."""
-        return raw(self)
+        return self._raw()
+
+    def _raw(self) -> ir.Value:
+        trace = active.trace
+        if trace is None:
+            raise NotTracing()
+        if self._value is None:
+            return _materialised(self.plain, trace)
+        if self._scope is not trace.scope:
+            raise StaleValue(dtype=self.__class__.__name__)
+        return self._value
 
     def __str__(self) -> str:
         return f"{type(self).__name__}<{inner_text(self.plain)}>"
@@ -83,6 +93,12 @@ class FlyValue:
         from flydsl.expr.carrying import rebuild
 
         return rebuild(self if exemplar is None else exemplar, values)
+
+
+def _plain_of_raw(value: Any, subject: str) -> Any:
+    if not isinstance(value, ir.Value) or not is_fly_type(value.type):
+        raise WrongKind(subject=f"{subject}()", wanted="a value of the fly dialect", got=shown(value))
+    return value_of(value.type)
 
 
 def _fill(x: FlyValue, plain: Any, value: ir.Value | None) -> None:
@@ -106,15 +122,7 @@ def wrap(plain: Any, value: ir.Value | None = None, cls: type[V] | None = None) 
 
 def raw(x: FlyValue) -> ir.Value:
     """Return the IR value; a static one is stated once per function by a `fly.static` op."""
-    trace = active.trace
-    value = x._value
-    if trace is None:
-        raise NotTracing()
-    if value is None:
-        return _materialised(x.plain, trace)
-    if x._scope is not trace.scope:
-        raise StaleValue(dtype=x.__class__.__name__)
-    return value
+    return x._raw()
 
 
 def _materialised(plain: Any, trace: Any) -> ir.Value:
@@ -152,7 +160,7 @@ def build(op: str, operands: tuple[FlyValue, ...], params: tuple = ()) -> Any:
         return rule.static
     x = _new(rule.cls)
     x.plain = rule.plain
-    x._value = emit1(op, rule.types, [o.raw() for o in operands], rule.attrs)
+    x._value = emit1(op, rule.types, [o._raw() for o in operands], rule.attrs)
     x._scope = trace.scope
     return x
 
@@ -219,4 +227,4 @@ def expect(x: Any, classes: type | tuple[type, ...], what: str) -> Any:
     if isinstance(x, classes):
         return x
     wanted = classes if isinstance(classes, tuple) else (classes,)
-    raise WrongKind(what_=what, wanted=" or ".join(c.__name__ for c in wanted), got=shown(x))
+    raise WrongKind(subject=what, wanted=" or ".join(c.__name__ for c in wanted), got=shown(x))

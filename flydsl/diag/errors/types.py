@@ -4,14 +4,19 @@ from flydsl.diag.base import UserError
 
 __all__ = [
     "BareIntegerToFloat",
+    "BasisBad",
     "DynamicAsInteger",
     "DynamicToPython",
     "FloatHasNoInteger",
     "FloatIsInfinite",
+    "LeafNotInteger",
+    "ModeMissing",
     "NarrowFloatOperand",
     "NegativeShift",
     "NoCommonFloat",
+    "NoOperands",
     "NotConvertible",
+    "NotStaticLeaf",
     "OperandKind",
     "RoundingModeNeedsFloats",
     "RoundingModeNeedsRunTime",
@@ -20,7 +25,13 @@ __all__ = [
     "StaticOverflow",
     "UnaryUndefined",
     "UnknownIrType",
+    "UnknownReduction",
     "UnsupportedOperand",
+    "VectorConstruction",
+    "VectorCoordinate",
+    "VectorIndex",
+    "VectorIndexKind",
+    "WrongKind",
 ]
 
 
@@ -151,3 +162,80 @@ class NarrowFloatOperand(UserError, TypeError):
     what = "{function} does not support narrow storage float {dtype}"
     why = "8-bit and narrower floats are storage formats; chips convert them but do not compute on them"
     fix = "write x.to(fx.Float32) first"
+
+
+class WrongKind(UserError, TypeError):
+    code = "FLY_WRONG_KIND"
+    what = "{subject} must be {wanted}, got {got}"
+    why = "the operation is defined for this kind of value only"
+    fix = "pass {wanted}"
+
+
+class LeafNotInteger(UserError, TypeError):
+    code = "FLY_LEAF_NOT_INTEGER"
+    what = "{subject} must be an integer, got {got}"
+    why = "shapes, strides and coordinates are made of Python ints, run-time integers, None and Basis"
+    fix = "convert it, for example with fx.Int32(x), or pass a Python int"
+
+
+class BasisBad(UserError, ValueError):
+    code = "FLY_BASIS_MODES"
+    what = "the modes of a basis leaf must be non-negative ints and at least one, got {modes}"
+    why = "they are the path to one coordinate, outermost mode first"
+    fix = "write fx.Basis(value, [mode, ...]) or fx.E(mode, ...) * value"
+
+
+class NotStaticLeaf(UserError, ValueError):
+    code = "FLY_NOT_STATIC_LEAF"
+    what = "`{got}` is not a single integer known while tracing"
+    why = "a Python int can be taken only from a leaf that is static"
+    fix = "pick a leaf with [i], use to_py_value() for run-time scalars, or make the extent static"
+
+
+class ModeMissing(UserError, IndexError):
+    code = "FLY_MODE_MISSING"
+    what = "Index {index} out of range for int tuple with rank {rank}"
+    why = "modes are numbered from 0 to rank - 1"
+    fix = "use fx.rank(x) to see how many modes there are"
+
+
+class VectorConstruction(UserError, ValueError):
+    code = "FLY_VECTOR_SHAPE"
+    what = "{problem}"
+    why = "a Vector holds a compile-time number of elements of one class"
+    fix = "{advice}"
+
+
+class VectorIndex(UserError, IndexError):
+    code = "FLY_VECTOR_INDEX"
+    what = "vector index {index} out of range for numel {numel}"
+    why = "the index is known while tracing, and the vector's shape is {shape}"
+    fix = "{advice}"
+
+
+class VectorCoordinate(UserError, ValueError):
+    code = "FLY_VECTOR_COORDINATE"
+    what = "coordinate rank {rank} does not match shape rank {shape_rank}"
+    why = "the coordinate {coordinate} does not fit the vector's shape {shape}"
+    fix = "give one entry per mode: an integer, or None to keep the mode"
+
+
+class VectorIndexKind(UserError, TypeError):
+    code = "FLY_VECTOR_INDEX_KIND"
+    what = "unsupported index type: {kind}"
+    why = "a vector is indexed by an integer, by a run-time integer, or by a tuple of integers and None"
+    fix = "{advice}"
+
+
+class UnknownReduction(UserError, ValueError):
+    code = "FLY_UNKNOWN_REDUCTION"
+    what = "unknown reduction kind {kind}; expected one of ['add', 'mul', 'max', 'min']"
+    why = "a reduction combines the elements with one of four operations"
+    fix = 'write v.reduce("add") or v.reduce(fx.ReductionOp.ADD)'
+
+
+class NoOperands(UserError, ValueError):
+    code = "FLY_NO_OPERANDS"
+    what = "fx.{function} requires at least one operand"
+    why = "there is nothing to compare"
+    fix = "pass the values, or a list of them"
