@@ -37,7 +37,7 @@ def attribute(kind: str, value: Any, name: str, param: str) -> ir.Attribute:
         return ir.ArrayAttr.get(list(value)) if isinstance(value, (list, tuple)) else _refuse_raw(value, name, param)
     number = static_int(value, name, param)
     memo = current().types.memo
-    key = (kind, number)
+    key = ("rocdl", kind, number)
     attr = memo.get(key)
     if attr is None:
         attr = memo[key] = _make(kind, number, name, param, current().types)

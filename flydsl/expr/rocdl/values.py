@@ -125,7 +125,10 @@ def dsl(res: Any, value: ir.Value) -> Any:
 
 def vector_class() -> type:
     """Return `fx.Vector`."""
-    from flydsl.expr.typing import Vector
+    try:
+        from flydsl.expr.typing import Vector
+    except ImportError:
+        return lambda value: value
 
     return Vector
 
