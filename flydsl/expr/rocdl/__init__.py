@@ -68,7 +68,7 @@ from flydsl.expr.rocdl.schedule import (
 )
 from flydsl.expr.rocdl.values import arch_name as get_rocm_arch
 from flydsl.expr.rocdl.waits import asyncmark, normalize_s_waitcnt_field, s_waitcnt, wait_asyncmark
-from flydsl.expr.rocdl.wave import ballot, ds_bpermute, perm_b32, readfirstlane, readlane, wave_id
+from flydsl.expr.rocdl.wave import ballot, ds_bpermute, perm_b32, readfirstlane, readlane, update_dpp, wave_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable

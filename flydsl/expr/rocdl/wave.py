@@ -2,16 +2,18 @@
 
 from typing import Any
 
+from flydsl.atoms import dpp
 from flydsl.diag import RocdlOperand
 from flydsl.expr.rocdl.bits import map_words
 from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.intrinsics import call
-from flydsl.expr.rocdl.values import dsl, i32, operand, result_type, scalar
+from flydsl.expr.rocdl.values import arch_name, dsl, i32, operand, result_type, scalar, static_int
 from flydsl.ir import current, emit1
 
 _ballot = builder("ballot")
 _ds_bpermute = builder("ds_bpermute")
 _readlane = builder("readlane")
+_update_dpp = builder("update_dpp")
 _wave_id = builder("wave_id")
 readfirstlane = builder("readfirstlane")
 
@@ -41,6 +43,19 @@ def ds_bpermute(res: Any, index: Any, src: Any, **ignored: Any) -> Any:
         )
     i32_type = current().types.i32
     return dsl(res, map_words(value, lambda word: emit1("rocdl.ds_bpermute", i32_type, (index, word))))
+
+
+def update_dpp(
+    res: Any, old: Any, src: Any, dpp_ctrl: Any, row_mask: Any, bank_mask: Any, bound_ctrl: Any, **ignored: Any
+) -> Any:
+    """Return `src` of the lane that `dpp_ctrl` pairs with this one (codes: `flydsl.atoms.dpp`).
+
+    Lanes masked out keep `old`; lanes whose partner is out of bounds too, or get 0 when `bound_ctrl` is set.
+
+    Raises   OutOfRange: no such code; UnsupportedChip
+    """
+    code = dpp.check(static_int(dpp_ctrl, "update_dpp", "dpp_ctrl"), arch_name())
+    return _update_dpp(res, old, src, code, row_mask, bank_mask, bound_ctrl)
 
 
 def perm_b32(src_hi: Any, src_lo: Any, sel: Any, **ignored: Any) -> Any:
