@@ -106,11 +106,11 @@ class BufferAccess:
             return
         self.memory.store(site, addr, base, value, n, align, None if live.all() and live.ndim == 0 else live)
 
-    def atomic(self, site: int, kind: str, rsrc: Rsrc, base: int | None, voffset: Any, soffset: Any, value: Any, n: int | None, m: Any) -> None:
-        """Add (or take the extreme) for the lanes that are in range."""
+    def atomic(self, site: int, kind: str, rsrc: Rsrc, base: int | None, voffset: Any, soffset: Any, value: Any, n: int | None, m: Any) -> Any:
+        """Combine for the lanes that are in range; return the old values, 0 for the others."""
         off, records = self.offsets(rsrc, voffset, soffset)
         inside = self.in_range(off, records, value.dtype.itemsize * (n or 1))
         live = m if inside is None else (inside if m is None else inside & m)
         if live is not None and not np.any(live):
-            return
-        self.machine.atomic(site, kind, "g", rsrc[0] + off, base, value, n, live, False)
+            return np.zeros_like(value)
+        return self.machine.atomic(site, kind, "g", rsrc[0] + off, base, value, n, live, True)

@@ -44,6 +44,7 @@ class LaunchState:
     arch: str
     private_bytes: int
     private_arrays: dict[str, tuple[int, int]]
+    uses_dma: bool = False
 
 
 def flat_or_scalar(values: np.ndarray, axis: int) -> Any:
@@ -109,6 +110,7 @@ class Machine:
     def _bind_memories(self) -> None:
         launch, slab = self.launch, self.slab
         row = np.arange(self.G, dtype=np.int64)[:, None] * slab.lds.pitch if self.G > 1 else np.int64(0)
+        self.pending = PendingCopies(self, launch.uses_dma)
         self.global_access = GlobalAccess(self, launch.memory, launch.bases)
         self.lds_access = RowAccess(self, slab.lds, row, "LDS")
         self.load_g, self.store_g = self.global_access.load, self.global_access.store
@@ -126,7 +128,6 @@ class Machine:
         self.buffer_access = buffers
         atomics = AtomicAccess(self)
         self.atomic, self.cmpxchg = atomics.read_modify_write, atomics.compare_exchange
-        self.pending = PendingCopies(self)
 
     def xor_index(self, k: int) -> np.ndarray:
         """Return the thread numbers `b ^ k`."""

@@ -169,6 +169,8 @@ class GlobalAccess:
         self.memory = memory
         self.bases = bases
         self.watch = machine.watch
+        self.pending = machine.pending
+        self.counts_stores = machine.arch.startswith("gfx9")
 
     def region_for(self, addr: Any, base: int | None, nbytes: int) -> Region | None:
         """Return the allocation that holds all accesses, or None."""
@@ -192,6 +194,8 @@ class GlobalAccess:
         bits = low_bits(off)
         if bits & (align - 1):
             self.machine.misaligned(site, region, off, align, m, nbytes)
+        if self.pending.is_counting:
+            self.pending.note("vmcnt", site, m, nbytes)
         if self.watch is not None:
             self.watch.global_load(self.machine, site, region, off, nbytes, m)
         return gather(region, off, dtype, n, bits)
@@ -211,6 +215,8 @@ class GlobalAccess:
         if not region.allocation.writable:
             self.machine.read_only(site, region, off, m)
             return
+        if self.pending.is_counting and self.counts_stores:
+            self.pending.note("vmcnt", site, m, nbytes)
         if self.watch is not None:
             self.watch.global_store(self.machine, site, region, off, nbytes, m, value, n)
         scatter(region, off, value, n, bits, m)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flydsl.targets.sim import buffer, floats, mask, matrix, numeric, wave
+from flydsl.targets.sim import buffer, convert, floats, mask, matrix, numeric, wave
 
-_MODULES = (mask, numeric, floats, wave, buffer, matrix)
+_MODULES = (mask, numeric, floats, wave, buffer, matrix, convert)
 
 
 def _collect() -> dict[str, Any]:

@@ -1,11 +1,20 @@
-"""Asynchronous copies to LDS: they read when issued and land when their counter is waited for; until then their target is poison."""
+"""Asynchronous copies to LDS: they read when issued and land when their counter is waited for; until then their target is poison.
+
+Counters retire in order, as the hardware's do. Loads that the compiler waits for by itself are counted too, because `vmcnt(n)` leaves the n youngest
+outstanding, whatever they are.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from flydsl.targets.sim.mask import expand
+from flydsl.targets.sim.memory import POISON, low_bits, scatter
+from flydsl.targets.sim.wave import h_readfirstlane
 
 if TYPE_CHECKING:
     from flydsl.targets.sim.machine import Machine
@@ -13,23 +22,194 @@ if TYPE_CHECKING:
 
 @dataclass
 class Entry:
-    """One outstanding operation of a counter: its LDS bytes (if it writes LDS) and the waves that issued it (None: all)."""
+    """One outstanding operation: the LDS bytes that it will write, if any, and the waves that issued it (None: all)."""
 
     counter: str
     site: int
     off: Any = None
     addr: Any = None
-    items: Any = None
-    lanes: Any = None
+    value: Any = None
+    n: int | None = None
+    live: Any = None
     waves: Any = None
-    group: int = 0
+    group: int = -1
+
+
+@lru_cache(maxsize=None)
+def decode_waitcnt(arch: str, bitfield: int) -> tuple[tuple[str, int], ...]:
+    """Return the (counter, count) pairs that an `s_waitcnt` waits for."""
+    from flydsl import arch as chips
+
+    fields = chips.get(arch).waitcnt
+    waits = []
+    for counter in ("vmcnt", "lgkmcnt"):
+        value, shift = 0, 0
+        for bit, width in getattr(fields, counter):
+            value |= (bitfield >> bit & (1 << width) - 1) << shift
+            shift += width
+        if value < fields.largest(counter):
+            waits.append((counter, value))
+    return tuple(waits)
 
 
 class PendingCopies:
-    """The queues of one machine, oldest first, per counter."""
+    """The outstanding operations of one machine, oldest first."""
 
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: Machine, is_counting: bool):
         self.machine = machine
-        self.queues: dict[str, list[Entry]] = {}
-        self.has_copies = False
-        self.groups: dict[str, int] = {}
+        self.is_counting = is_counting
+        self.queue: list[Entry] = []
+        self.open_group: list[Entry] = []
+        self.groups = 0
+
+    # --- issue -------------------------------------------------------------------------------------------------------
+
+    def note(self, counter: str, site: int, m: Any, nbytes: int) -> None:
+        """Count a plain load or store: one instruction per 16 bytes."""
+        waves = self.waves_of(m)
+        for _ in range(max(1, -(-nbytes // 16))):
+            self.queue.append(Entry(counter, site, waves=waves))
+
+    def waves_of(self, m: Any) -> Any:
+        """Return the waves with an active lane as (G, waves), or None for all."""
+        if m is None or m is self.machine.mask0:
+            return None
+        full = expand(m, (self.machine.G, self.machine.B))
+        waves = full.reshape(self.machine.G, -1, self.machine.wave_size).any(axis=2)
+        return None if waves.all() else waves
+
+    def buffer_to_lds(
+        self, site: int, rsrc: Any, base: Any, lds: Any, lds_base: Any, size: int, voffset: Any, soffset: Any, offset: int, m: Any, is_async: bool
+    ) -> None:
+        """Start a DMA of `size` bytes per lane; `offset` counts on both sides, out-of-range reads deliver 0."""
+        dtype, n = item_of(size)
+        value = self.machine.buffer_access.load(site, rsrc, base, voffset, soffset + np.int32(offset), dtype, n, m)
+        self.start(site, value, n, lds, lds_base, size, offset, m, "vmcnt", is_async)
+
+    def global_to_lds(
+        self, site: int, addr: Any, base: Any, lds: Any, lds_base: Any, size: int, offset: int, m: Any, counter: str, is_async: bool, per_lane: bool
+    ) -> None:
+        """Start a copy of `size` bytes per lane; `per_lane`: each lane has its own LDS address."""
+        dtype, n = item_of(size)
+        value = self.machine.load_g(site, addr + np.int64(offset), base, dtype, n, min(4, size), m)
+        if per_lane:
+            self.enqueue(site, value, n, lds + np.int64(offset), lds_base, size, m, counter, is_async)
+        else:
+            self.start(site, value, n, lds, lds_base, size, offset, m, counter, is_async)
+
+    def start(self, site: int, value: Any, n: Any, lds: Any, lds_base: Any, size: int, offset: int, m: Any, counter: str, is_async: bool) -> None:
+        """Lane l writes at the wave's LDS address + offset + l * size."""
+        first = h_readfirstlane(self.machine, lds, m)
+        addr = first + np.int64(offset) + self.machine.lane_in_wave * size
+        self.enqueue(site, value, n, addr, lds_base, size, m, counter, is_async)
+
+    def enqueue(self, site: int, value: Any, n: Any, addr: Any, lds_base: Any, size: int, m: Any, counter: str, is_async: bool) -> None:
+        access = self.machine.lds_access
+        addr, live, bits = access.check(site, addr, lds_base, size, min(4, size), m, True)
+        off = addr + access.row_offset
+        entry = Entry(counter, site, off, addr, value, n, live, self.waves_of(m))
+        poison = np.broadcast_to(POISON[:size], (*off.shape, size)).copy()
+        scatter(access.memory, off, poison, size, 0 if bits & 3 == 0 and size % 4 == 0 else bits, live)
+        if self.machine.watch is not None:
+            self.machine.watch.lds_pending(self.machine, site, access.memory, off, size, live)
+        self.queue.append(entry)
+        if is_async:
+            self.open_group.append(entry)
+
+    def lds_to_global(self, site: int, addr: Any, base: Any, lds: Any, lds_base: Any, size: int, offset: int, m: Any) -> None:
+        """Copy from LDS to global memory; the data leave LDS when issued."""
+        dtype, n = item_of(size)
+        value = self.machine.load_l(site, lds + np.int64(offset), lds_base, dtype, n, min(4, size), m)
+        self.machine.store_g(site, addr + np.int64(offset), base, value, n, min(4, size), m)
+        self.queue.append(Entry("asynccnt", site, waves=self.waves_of(m)))
+
+    # --- wait --------------------------------------------------------------------------------------------------------
+
+    def waitcnt(self, site: int, bitfield: int, m: Any) -> None:
+        """Wait as `s_waitcnt` with this encoding does."""
+        for counter, count in decode_waitcnt(self.machine.arch, bitfield):
+            self.wait(site, counter, count, m)
+
+    def wait(self, site: int, counter: str, count: int, m: Any) -> None:
+        """Land all but the `count` youngest operations of a counter."""
+        if not self.queue:
+            return
+        waves = self.waves_of(m)
+        mine = [e for e in self.queue if e.counter == counter]
+        if waves is None and all(e.waves is None for e in mine):
+            done = mine[: len(mine) - count] if count else mine
+            for entry in done:
+                self.land(entry, entry.live)
+            gone = set(map(id, done))
+            self.queue = [e for e in self.queue if id(e) not in gone]
+            return
+        self.wait_apart(mine, count, waves)
+
+    def wait_apart(self, mine: list[Entry], count: int, waves: Any) -> None:
+        """Waves count for themselves when they issued or wait apart."""
+        machine = self.machine
+        shape = (machine.G, machine.B // machine.wave_size)
+        waiting = np.ones(shape, bool) if waves is None else waves
+        younger = np.zeros(shape, int)
+        for entry in reversed(mine):
+            issued = np.ones(shape, bool) if entry.waves is None else entry.waves
+            due = issued & waiting & (younger >= count)
+            younger += issued
+            if due.any():
+                lanes = np.repeat(due, machine.wave_size, axis=1)
+                if entry.off is not None:
+                    self.land(entry, lanes if entry.live is None else lanes & entry.live)
+                entry.waves = issued & ~due
+        self.queue = [e for e in self.queue if e.waves is None or e.waves.any()]
+
+    def land(self, entry: Entry, live: Any) -> None:
+        """Write the data of a copy to LDS."""
+        if entry.off is None:
+            return
+        memory = self.machine.lds_access.memory
+        scatter(memory, entry.off, entry.value, entry.n, low_bits(entry.addr), live)
+        if self.machine.watch is not None:
+            nbytes = entry.value.dtype.itemsize * (entry.n or 1)
+            self.machine.watch.lds_landed(self.machine, entry.site, memory, entry.off, nbytes, live)
+
+    def mark(self, site: int) -> None:
+        """Close a group of asynchronous copies."""
+        self.groups += 1
+        for entry in self.open_group:
+            entry.group = self.groups
+        self.open_group = []
+
+    def wait_mark(self, site: int, count: int, m: Any) -> None:
+        """Land all groups but the `count` youngest."""
+        limit = self.groups - count
+        done = [e for e in self.queue if 0 < e.group <= limit]
+        for entry in done:
+            self.land(entry, entry.live)
+        gone = set(map(id, done))
+        self.queue = [e for e in self.queue if id(e) not in gone]
+
+    def read_transposed(self, site: int, addr: Any, lds_base: Any, bits: int, size: int, dtype: Any, m: Any) -> np.ndarray:
+        """LDS read with transpose (gfx950): in each group of 16 lanes, lane t gets elements t, t + 16, ... of the lanes' data in order."""
+        from flydsl.targets.sim.small_floats import pack_codes, unpack_codes
+
+        machine = self.machine
+        rows = machine.load_l(site, addr, lds_base, np.uint8, size, 8 if size == 8 else 4, m)
+        rows = np.broadcast_to(rows, (machine.G, machine.B, size))
+        if bits == 16:
+            items = np.ascontiguousarray(rows).view(np.uint16)
+        else:
+            items = unpack_codes(np.ascontiguousarray(rows), bits, size * 8 // bits)
+        n = items.shape[-1]
+        moved = items.reshape(machine.G, -1, n, 16).swapaxes(-1, -2)  # flat index 16 * j + t
+        moved = np.ascontiguousarray(moved).reshape(machine.G, machine.B, n)
+        whole = moved if bits == 16 else pack_codes(moved, bits)
+        return np.ascontiguousarray(whole).view(dtype)
+
+
+def item_of(size: int) -> tuple[Any, int | None]:
+    """Return (type, count) of a copy of `size` bytes."""
+    if size in (1, 2, 4):
+        return {1: np.uint8, 2: np.uint16, 4: np.int32}[size], None
+    return np.int32, size // 4
+
+

@@ -169,8 +169,9 @@ def run_launch(compiled: _Compiled, config: LaunchConfig, args: Sequence[Any], o
     bases = memory.base_regions([a if p[1][0] == "p" else None for a, p in zip(args, text.params)])
     lds_bytes, arrays = lds_layout(text, config)
     launch = LaunchState(
-        config, options, wave_size, memory, bases, reporter, None, arch, text.private_bytes, text.private_arrays
-    )
+        config, options, wave_size, memory, bases, reporter, None, arch, text.private_bytes, text.private_arrays,
+        text.uses_dma,
+    )  # fmt: skip
     launch.watch = make_watch(launch, text)
     groups = config.grid[0] * config.grid[1] * config.grid[2]
     threads = -(-(config.block[0] * config.block[1] * config.block[2]) // wave_size) * wave_size

@@ -46,6 +46,7 @@ class FunctionTranslator:
         self.private_arrays: list[tuple[int, int, int]] = []
         self.widest_bytes = 4
         self.has_barrier = False
+        self.uses_dma = False
         self.counter = 0
         self.op: Any = None
 

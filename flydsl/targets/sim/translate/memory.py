@@ -232,8 +232,9 @@ def buffer_atomic(t: FunctionTranslator, op: Any) -> None:
     voffset, soffset = (t.scalar(v) for v in list(op.operands)[2:4])
     type_ = t.type_of(op.operands[0])
     value = t.operand_array(op.operands[0])
-    t.emit(
-        f"M.buffer_atomic({t.site()}, '{kind}', {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {value}, {type_.n}, {t.mask})"
+    t.set(
+        op.results[0],
+        f"M.buffer_atomic({t.site()}, '{kind}', {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {value}, {type_.n}, {t.mask})",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flydsl.diag.errors.simulator import SimBadLaunch
-from flydsl.targets.sim.translate import arith, control, gpu, math, matrix, memory, rocdl, sync, vector  # noqa: F401  (register rules)
+from flydsl.targets.sim.translate import arith, control, convert, dma, gpu, math, matrix, memory, rocdl, sync, vector  # noqa: F401  (register rules)
 from flydsl.targets.sim.translate.function import INDENT, FunctionTranslator
 from flydsl.targets.sim.translate.rules import PREFIX_RULES, RULES
 from flydsl.targets.sim.translate.text import KernelText
@@ -70,6 +70,7 @@ class LoweredModule:
             private_arrays={f"p{i}": (off, off + size) for i, (off, size, _) in enumerate(t.private_arrays)},
             widest_bytes=t.widest_bytes,
             has_barrier=t.has_barrier,
+            uses_dma=t.uses_dma,
             needs_waves=any(barrier_is_nested(op) for op in ops if op.name in BARRIERS),
             block=known_block(func),
             num_ops=len(ops),

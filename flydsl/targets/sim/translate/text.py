@@ -24,6 +24,7 @@ class KernelText:
     private_arrays: dict[str, tuple[int, int]]
     widest_bytes: int
     has_barrier: bool
+    uses_dma: bool
     needs_waves: bool
     block: tuple[int, int, int] | None
     num_ops: int

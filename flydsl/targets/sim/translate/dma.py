@@ -1,0 +1,72 @@
+"""Rules of copies between global memory and LDS that the lanes do not wait for, and of transposing LDS reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flydsl.targets.sim.translate.function import FunctionTranslator
+from flydsl.targets.sim.translate.memory import base_text
+from flydsl.targets.sim.translate.rules import int_attribute, rule
+
+
+@rule("rocdl.raw.ptr.buffer.load.lds", "rocdl.raw.ptr.buffer.load.async.lds")
+def buffer_load_lds(t: FunctionTranslator, op: Any) -> None:
+    rsrc, lds, size, voffset, soffset, offset = list(op.operands)[:6]
+    size, offset = t.const_of(size), t.const_of(offset)
+    if size is None or offset is None:
+        raise t.refuse("with a run-time size or offset", "give both as constants")
+    t.uses_dma = True
+    r, p = t.get(rsrc), t.get(lds)
+    t.emit(
+        f"M.pending.buffer_to_lds({t.site()}, {r.text}, {base_text(t, r)}, {p.text}, {base_text(t, p)}, {int(size)}, {t.scalar(voffset)}, "
+        f"{t.scalar(soffset)}, {int(offset)}, {t.mask}, {'.async.' in op.name})"
+    )
+
+
+@rule("rocdl.global.load.lds", "rocdl.load.to.lds", "rocdl.global.load.async.lds", "rocdl.load.async.to.lds")
+def global_load_lds(t: FunctionTranslator, op: Any) -> None:
+    src, lds = (t.get(v) for v in list(op.operands)[:2])
+    size, offset = int_attribute(op, "size"), int_attribute(op, "offset")
+    t.uses_dma = True
+    if src.type.elem in ("p7", "p8"):
+        raise t.refuse("from a buffer pointer", "use raw.ptr.buffer.load.lds")
+    t.emit(
+        f"M.pending.global_to_lds({t.site()}, {src.text}, {base_text(t, src)}, {lds.text}, {base_text(t, lds)}, {size}, {offset}, {t.mask}, "
+        f"'vmcnt', {'async' in op.name}, False)"
+    )
+
+
+@rule(*(f"rocdl.global.load.async.to.lds.b{b}" for b in (8, 32, 64, 128)))
+def global_load_async(t: FunctionTranslator, op: Any) -> None:
+    src, lds = (t.get(v) for v in list(op.operands)[:2])
+    size = int(op.name.rpartition("b")[2]) // 8
+    t.uses_dma = True
+    t.emit(
+        f"M.pending.global_to_lds({t.site()}, {src.text}, {base_text(t, src)}, {lds.text}, {base_text(t, lds)}, {size}, "
+        f"{int_attribute(op, 'offset')}, {t.mask}, 'asynccnt', False, True)"
+    )
+
+
+@rule(*(f"rocdl.global.store.async.from.lds.b{b}" for b in (8, 32, 64, 128)))
+def global_store_async(t: FunctionTranslator, op: Any) -> None:
+    dst, lds = (t.get(v) for v in list(op.operands)[:2])
+    size = int(op.name.rpartition("b")[2]) // 8
+    t.uses_dma = True
+    t.emit(
+        f"M.pending.lds_to_global({t.site()}, {dst.text}, {base_text(t, dst)}, {lds.text}, {base_text(t, lds)}, {size}, "
+        f"{int_attribute(op, 'offset')}, {t.mask})"
+    )
+
+
+TRANSPOSED = {"tr16.b64": (16, 8), "tr8.b64": (8, 8), "tr4.b64": (4, 8), "tr6.b96": (6, 12)}
+
+
+@rule(*(f"rocdl.ds.read.{k}" for k in TRANSPOSED))
+def ds_read_transposed(t: FunctionTranslator, op: Any) -> None:
+    bits, size = TRANSPOSED[op.name.removeprefix("rocdl.ds.read.")]
+    p = t.get(op.operands[0])
+    type_ = t.type_of(op.results[0])
+    call = f"M.pending.read_transposed({t.site()}, {p.text}, {base_text(t, p)}, {bits}, {size}, T_{type_.elem}, {t.mask})"
+    t.set(op.results[0], call if type_.is_vector else f"{call}[..., 0]")
+
+
