@@ -10,11 +10,12 @@ from typing import Any
 from flydsl.diag import IntrinsicNotOnChip, RocdlArguments
 from flydsl.expr.rocdl.attributes import attribute
 from flydsl.expr.rocdl.table import OpSpec, chips_with, lookup
-from flydsl.expr.rocdl.values import dsl, operand, result_type
+from flydsl.expr.rocdl.values import operand, result_type, wrapper
 from flydsl.ir import emit, emit1, ir
 from flydsl.ir.trace import active, current
 
 _IGNORED = ("loc", "ip")
+_NUMBERS = (int, bool, type(None))
 
 
 def builder(name: str) -> Callable | None:
@@ -27,26 +28,33 @@ def _make(spec: OpSpec) -> Callable:
     params = spec.params[1:] if spec.has_result else spec.params
     operands = tuple((i, p) for i, (p, _, kind) in enumerate(params) if kind == "")
     attrs = tuple((i, p, mlir, kind) for i, (p, mlir, kind) in enumerate(params) if kind != "")
-    count, has_result, op, checked = len(params), spec.has_result, spec.op, set()
+    options = {p for p, _, _ in spec.options}
+    has_result, op, checked = spec.has_result, spec.op, set()
+    total = len(params) + has_result
 
     def call(*args, **named) -> Any:
         trace = active.trace or current()
         if trace.arch not in checked:
             check_chip(spec.name, trace.arch)
             checked.add(trace.arch)
-        optional = None
-        if named or len(args) != count + has_result:
-            args, optional = _bind(spec, args, named)
-        res, rest = (args[0], args[1:]) if has_result else (None, args)
-        type_ = result_type(res, spec.name, spec.text) if has_result else None
-        hint = type_ if isinstance(type_, ir.FloatType) else None
+        if len(args) == 2 and isinstance(args[1], (list, tuple)):
+            args = (args[0], *args[1])
+        if len(args) != total or not named.keys() <= options:
+            args, named = _bind(spec, args, named)
+        rest, type_, hint = args, None, None
+        if has_result:
+            rest, type_ = args[1:], result_type(args[0], spec.name, spec.text)
+            hint = type_ if isinstance(type_, ir.FloatType) else None
         values = []
         for i, p in operands:
             x = rest[i]
-            values.append(operand(x, hint if x.__class__ is float else None, spec.name, p, spec.text))
-        attributes = _attributes(spec, attrs, rest, optional) if attrs or optional else None
+            if isinstance(x, ir.Value):
+                values.append(x)
+            else:
+                values.append(operand(x, hint if x.__class__ is float else None, spec.name, p, spec.text))
+        attributes = _attributes(spec, attrs, rest, named, trace.types.memo) if attrs or named else None
         if has_result:
-            return dsl(res, emit1(op, type_, values, attributes))
+            return wrapper(args[0], type_, trace.types)(emit1(op, type_, values, attributes))
         return emit(op, (), values, attributes)
 
     call.__name__ = call.__qualname__ = spec.name
@@ -56,19 +64,24 @@ def _make(spec: OpSpec) -> Callable:
     return call
 
 
-def _attributes(spec: OpSpec, attrs: Sequence[tuple], rest: Sequence[Any], optional: dict | None) -> dict:
-    out = {mlir: attribute(kind, rest[i], spec.name, p) for i, p, mlir, kind in attrs}
-    if optional:
+def _attributes(spec: OpSpec, attrs: Sequence[tuple], rest: Sequence[Any], named: dict, memo: dict) -> dict:
+    """Return the attribute dictionary; the one of a given set of numbers is made once per context."""
+    numbers = [rest[a[0]] for a in attrs]
+    numbers += named.values()
+    key = (spec.op, *named, *numbers) if all(n.__class__ in _NUMBERS for n in numbers) else None
+    out = None if key is None else memo.get(key)
+    if out is None:
+        out = {mlir: attribute(kind, rest[i], spec.name, p) for i, p, mlir, kind in attrs}
         for p, mlir, kind in spec.options:
-            if optional.get(p) is not None:
-                out[mlir] = attribute(kind, optional[p], spec.name, p)
+            if named.get(p) is not None:
+                out[mlir] = attribute(kind, named[p], spec.name, p)
+        if key is not None:
+            memo[key] = out
     return out
 
 
 def _bind(spec: OpSpec, args: tuple, named: dict) -> tuple[tuple, dict]:
-    """Sort arguments given by name, as one list, or beyond the required ones."""
-    if len(args) == 2 and isinstance(args[1], (list, tuple)):
-        args = (args[0], *args[1])
+    """Sort arguments given by name, or beyond the required ones."""
     by_mlir = {mlir: p for p, mlir, _ in (*spec.params, *spec.options)}
     named = {by_mlir.get(k, k): v for k, v in named.items() if k not in _IGNORED}
     required = [p for p, _, _ in spec.params]

@@ -4,12 +4,17 @@ Every helper of this package accepts DSL objects, raw SSA values and Python numb
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from flydsl import arch as chips
 from flydsl.diag import IntrinsicNotOnChip, RocdlOperand, RocdlStatic
 from flydsl.expr.numeric.base import Numeric, NumericMeta, class_of_type, raw, wrap
+from flydsl.expr.vector import Vector
+from flydsl.expr.vector.core import make as make_vector
 from flydsl.ir import constant, current, get_types, ir
+from flydsl.ir.context import Types
 from flydsl.ir.trace import active
 
 DEFAULT_ARCH = "gfx942"
@@ -113,24 +118,29 @@ def result_type(res: Any, name: str = "", signature: str = "") -> ir.Type:
 
 def dsl(res: Any, value: ir.Value) -> Any:
     """Return `value` as an object of class `res`, or of the class that belongs to its type; structs and pointers stay raw."""
+    return wrapper(res, value.type, get_types())(value)
+
+
+def wrapper(res: Any, type_: ir.Type, types: Types) -> Callable[[ir.Value], Any]:
+    """Return what makes a DSL object of values of `type_`: an instance of `res` where that is a scalar class."""
+    key = ("rocdl.wrapper", res if isinstance(res, NumericMeta) else type_)
+    make = types.memo.get(key)
+    if make is None:
+        make = types.memo[key] = _wrapper(res, type_)
+    return make
+
+
+def _wrapper(res: Any, type_: ir.Type) -> Callable[[ir.Value], Any]:
     if isinstance(res, NumericMeta):
-        return wrap(res, value)
-    type_ = value.type
+        return partial(wrap, res)
+    if isinstance(type_, ir.VectorType) and len(type_.shape) == 1:
+        shape, dtype = (type_.shape[0],), class_of_type(type_.element_type)
+        return lambda value: make_vector(value, shape, dtype)
     if isinstance(type_, ir.VectorType):
-        return vector_class()(value)
+        return Vector
     if isinstance(type_, (ir.IntegerType, ir.FloatType, ir.IndexType)):
-        return wrap(class_of_type(type_), value)
-    return value
-
-
-def vector_class() -> type:
-    """Return `fx.Vector`."""
-    try:
-        from flydsl.expr.typing import Vector
-    except ImportError:
-        return lambda value: value
-
-    return Vector
+        return partial(wrap, class_of_type(type_))
+    return lambda value: value
 
 
 def static_int(x: Any, name: str, param: str, expected: str = "integer") -> int:
