@@ -9,7 +9,7 @@ Neighbours: `int_tuples`, `layouts`, `pointers`, `tensors`, `atoms` hold the cla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from flydsl.diag import NotTracing, StaleValue, WrongKind
@@ -136,6 +136,16 @@ def _materialised(plain: Any, trace: Any) -> ir.Value:
     return value
 
 
+Law = Callable[..., Any]
+Attrs = Callable[[tuple], dict]
+_more_laws: dict[str, tuple[Law, Attrs | None]] = {}
+
+
+def register_law(op: str, law: Law, attrs: Attrs | None = None) -> None:
+    """Have `build` know an op outside the algebra; `attrs` makes its attributes from the parameters."""
+    _more_laws[op] = (law, attrs)
+
+
 class _Rule:
     """What a call comes to for given operand types: the static result, or the op to build."""
 
@@ -175,8 +185,13 @@ def _rule(key: tuple, trace: Any) -> _Rule:
         rule.static = wrap(result)
     else:
         rule.types = type_of(result, trace.context)
-        rule.attrs = {"params": params_attr(params, trace.types)} if params else None
+        rule.attrs = _attributes(op, params, trace) if params else None
     return rule
+
+
+def _attributes(op: str, params: tuple, trace: Any) -> dict:
+    more = _more_laws.get(op)
+    return {"params": params_attr(params, trace.types)} if more is None else more[1](params)
 
 
 def _fold_only(key: tuple) -> FlyValue:
@@ -191,7 +206,8 @@ def infer(key: tuple) -> Any:
     """Return the plain result of (op, plain operands, parameters); a refusal of the algebra becomes the user's error."""
     op, plains, params = key
     try:
-        return ALGEBRA[op].infer(plains, params)
+        more = _more_laws.get(op)
+        return ALGEBRA[op].infer(plains, params) if more is None else more[0](*plains, *params)
     except LayoutError as error:
         raise user_error(error, op.removeprefix("fly.")) from None
 

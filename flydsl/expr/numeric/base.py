@@ -213,7 +213,7 @@ class Numeric(metaclass=NumericMeta):
 
     def shuffle_xor(self, offset: Any, width: Any) -> "Numeric":
         """Return the value of the lane whose number differs by XOR `offset`."""
-        from flydsl.expr.numeric.shuffle import shuffle_xor
+        from flydsl.expr.gpu import shuffle_xor
 
         return shuffle_xor(self, offset, width)
 

@@ -124,7 +124,7 @@ def raw_class(value: ir.Value) -> type[Numeric]:
     """Return the scalar class of a raw value; an `ArithValue` knows its sign, other integers count as signed."""
     cls = class_of_type(value.type)
     if getattr(value, "signed", None) is False:
-        return _UNSIGNED.get(cls, cls)
+        return UNSIGNED.get(cls, cls)
     return cls
 
 
@@ -158,7 +158,7 @@ def _typed_raw(cls: type[Numeric], value: ir.Value) -> Numeric:
         if cls.is_float and signed is None:
             raise BareIntegerToFloat(dtype=cls.__name__)
         if signed is False or (signed is None and not cls.signed):
-            source = _UNSIGNED.get(source, source)
+            source = UNSIGNED.get(source, source)
     return wrap(source, value)
 
 
@@ -243,4 +243,4 @@ def _unsigned_counterparts() -> dict[type[Numeric], type[Numeric]]:
     return {c: CLASSES["U" + c.__name__.lower()] for c in CLASSES.values() if "U" + c.__name__.lower() in CLASSES}
 
 
-_UNSIGNED = _unsigned_counterparts()
+UNSIGNED = _unsigned_counterparts()

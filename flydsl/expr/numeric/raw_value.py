@@ -6,6 +6,7 @@ divides as signed, but shifts right logically). Operators are those of the scala
 
 from typing import TYPE_CHECKING, Any
 
+from flydsl.expr.numeric.dispatch import MIRROR
 from flydsl.ir import ir
 
 if TYPE_CHECKING:
@@ -201,26 +202,33 @@ def _apply(apply, symbol: str, a: Any, b: Any) -> Any:
     return apply(a, b)
 
 
+OPERATOR_NAMES = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "truediv",
+    "//": "floordiv",
+    "%": "mod",
+    "**": "pow",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "<<": "lshift",
+    ">>": "rshift",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+    "==": "eq",
+    "!=": "ne",
+}
+
+
 def _install() -> None:
-    names = {
-        "+": "add",
-        "-": "sub",
-        "*": "mul",
-        "/": "truediv",
-        "//": "floordiv",
-        "%": "mod",
-        "**": "pow",
-        "&": "and",
-        "|": "or",
-        "^": "xor",
-        "<<": "lshift",
-        ">>": "rshift",
-    }
-    for symbol, name in names.items():
+    for symbol, name in OPERATOR_NAMES.items():
         setattr(ArithValue, f"__{name}__", _operator(symbol, reverse=False))
-        setattr(ArithValue, f"__r{name}__", _operator(symbol, reverse=True))
-    for symbol, name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}.items():
-        setattr(ArithValue, f"__{name}__", _operator(symbol, reverse=False))
+        if symbol not in MIRROR:
+            setattr(ArithValue, f"__r{name}__", _operator(symbol, reverse=True))
 
 
 _install()

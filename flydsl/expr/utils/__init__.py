@@ -1,0 +1,1 @@
+"""Old homes of arithmetic helpers; the real ones are `flydsl.expr.arith`, `.numeric`, `.fastmath`."""

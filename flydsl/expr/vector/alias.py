@@ -1,0 +1,112 @@
+"""Alias classes: `Vector[Float32, 4]`, called Float32x4. One class per (dtype, shape), storable where the bits fill bytes."""
+
+from typing import Any
+
+from flydsl.diag import NotConvertible, VectorConstruction
+from flydsl.expr.numeric import CLASSES, Numeric, NumericMeta
+from flydsl.expr.vector.core import Vector, VectorMeta, raw_vector, splat
+from flydsl.expr.vector.shape import Shape, canonical, numel_of
+from flydsl.ir import ir
+
+_cache: dict[tuple[type[Numeric], Shape], type[Vector]] = {}
+
+
+class AliasMeta(VectorMeta):
+    """An alias class holds every Vector of its dtype and shape, also those that operators return."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Vector) and (instance.dtype, instance.shape) == cls.alias
+
+
+def VectorAlias(dtype: type[Numeric], lanes: Any) -> type[Vector]:  # noqa: N802 - a class factory with a public name
+    """Return the class of vectors with this dtype and shape; the same class every time."""
+    if not isinstance(dtype, NumericMeta) or dtype.__name__ not in CLASSES:
+        raise VectorConstruction(problem=f"{dtype!r} is no scalar class", advice="write fx.Vector[fx.Float32, 4]")
+    shape = canonical(lanes)
+    cls = _cache.get((dtype, shape))
+    if cls is None:
+        name = f"{dtype.__name__}x{shape[0]}" if len(shape) == 1 and isinstance(shape[0], int) else None
+        namespace = {"__slots__": (), "alias": (dtype, shape), "__doc__": f"A Vector of {dtype.__name__}, shape {shape}."}
+        cls = AliasMeta(name or f"Vector[{dtype.__name__}, {shape}]", (Alias,), namespace)
+        _cache[dtype, shape] = cls
+    return cls
+
+
+class Alias(Vector):
+    """Parent of the alias classes. `T(x)` repeats a scalar, collects a list, or wraps a vector of fitting type."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any):
+        dtype, shape = self.alias
+        if isinstance(value, (list, tuple)):
+            value = Vector.from_elements(value, dtype)
+        if isinstance(value, Vector):
+            self._wrap(raw_vector(value), shape, dtype)
+        elif isinstance(value, ir.Value) and isinstance(value.type, ir.VectorType):
+            self._wrap(value, shape, dtype)
+        else:
+            self._wrap(splat(value, dtype, numel_of(shape)), shape, dtype)
+            return
+        self._check(value)
+
+    @classmethod
+    def __get_ir_types__(cls) -> list[ir.Type]:
+        return [cls.ir_type]
+
+    @classmethod
+    def __dsl_size_of__(cls) -> int:
+        dtype, shape = cls.alias
+        bits = dtype.width * numel_of(shape)
+        if bits % 8:
+            raise NotConvertible(
+                value=cls.__name__, dtype="memory", advice="choose a number of lanes whose bits fill whole bytes"
+            )
+        return bits // 8
+
+    @classmethod
+    def __dsl_align_of__(cls) -> int:
+        return max(1, cls.alias[0].width // 8)
+
+    @classmethod
+    def __peek_from_ptr__(cls, pointer: Any) -> Vector:
+        from flydsl.expr.primitive import ptr_load
+
+        cls.__dsl_size_of__()
+        return ptr_load(pointer, cls)
+
+    def __poke_into_ptr__(self, pointer: Any) -> None:
+        from flydsl.expr.primitive import ptr_store
+
+        self.__dsl_size_of__()
+        ptr_store(self, pointer)
+
+
+_LANES = {
+    "x1": (
+        "Int8 Int16 Int32 Int64 Int128 Uint8 Uint16 Uint32 Uint64 Uint128 Float16 BFloat16 Float32 Float64 Float8E5M2 "
+        "Float8E4M3FN Float8E4M3FNUZ Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU"
+    ),
+    "x2 x4": (
+        "Int4 Int8 Int16 Int32 Int64 Uint8 Uint16 Uint32 Uint64 Float16 BFloat16 Float32 Float64 Float8E5M2 Float8E4M3FN "
+        "Float8E4M3FNUZ Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU Float4E2M1FN"
+    ),
+    "x8": (
+        "Int4 Int8 Int16 Int32 Uint8 Uint16 Uint32 Float16 BFloat16 Float32 Float8E5M2 Float8E4M3FN Float8E4M3FNUZ "
+        "Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU Float4E2M1FN"
+    ),
+    "x16": (
+        "Int4 Int8 Int16 Uint8 Uint16 Float16 BFloat16 Float8E5M2 Float8E4M3FN Float8E4M3FNUZ Float8E4M3B11FNUZ Float8E4M3 "
+        "Float8E8M0FNU Float4E2M1FN"
+    ),
+    "x32": "Int4 Float4E2M1FN",
+}
+
+
+def _named() -> dict[str, type[Vector]]:
+    """Return the aliases which have public names."""
+    pairs = [(name, int(lanes[1:])) for key, names in _LANES.items() for lanes in key.split() for name in names.split()]
+    return {f"{name}x{n}": VectorAlias(CLASSES[name], n) for name, n in pairs}
+
+
+ALIASES = _named()
