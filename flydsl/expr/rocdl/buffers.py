@@ -9,10 +9,11 @@ from typing import Any
 from flydsl.diag import BufferSize, BufferSpace, RocdlOperand
 from flydsl.dialects.values import BUFFER_DESC, GLOBAL
 from flydsl.expr.numeric.base import Numeric
+from flydsl.expr.pointers import buffer_parts
 from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.values import chip, const_i32, dsl, i32, operand, scalar, static_int
 from flydsl.expr.values import FlyValue, build, emit_as, raw, shown
-from flydsl.ir import constant, current, emit, emit1, ir
+from flydsl.ir import constant, current, emit1, ir
 from flydsl.layout.view import MemRef, Ptr
 
 ALL_BYTES = 0xFFFFFFFF
@@ -76,9 +77,7 @@ def _parts(ptr: Any, function: str) -> tuple[ir.Value, ir.Value]:
             advice="make one with fx.rocdl.make_buffer_ptr or fx.rocdl.make_buffer_tensor",
         )
     pointer = build("fly.get_iter", (ptr,)) if isinstance(ptr.plain, MemRef) else ptr
-    types = current().types
-    op = emit("fly.buffer_parts", (types.llvm_ptr(8), types.i32), (raw(pointer),))
-    return op.results[0], op.results[1]
+    return buffer_parts(pointer)
 
 
 def _pointer_plain(ptr: Any) -> Ptr | None:
@@ -123,21 +122,20 @@ def _records(size: Any, types: Any) -> ir.Value:
 
 
 def _extent_bytes(layout: FlyValue, elem: str) -> Any:
-    """Return the bytes up to the last element, static or as an i64."""
+    """Return the bytes up to the last element, static or as an i64; at most what a descriptor can hold."""
     extent = build("fly.cosize", (layout,))
     bits = _bits_of(elem)
     if extent.is_static:
-        return -(-int(extent.plain) * bits // 8)
+        return min(-(-int(extent.plain) * bits // 8), ALL_BYTES)
     types = current().types
     width = types.i64 if getattr(extent.plain, "width", 32) == 64 else types.i32
     value = emit1("fly.get_scalar", width, (raw(extent),))
     if width == types.i32:
         value = emit1("arith.extui", types.i64, (value,))
-    if bits >= 8:
-        return emit1("arith.muli", types.i64, (value, constant(types.i64, bits // 8)))
-    per_byte = 8 // bits
-    rounded = emit1("arith.addi", types.i64, (value, constant(types.i64, per_byte - 1)))
-    return emit1("arith.divui", types.i64, (rounded, constant(types.i64, per_byte)))
+    bits_total = emit1("arith.muli", types.i64, (value, constant(types.i64, bits)))
+    rounded = emit1("arith.addi", types.i64, (bits_total, constant(types.i64, 7))) if bits % 8 else bits_total
+    size = emit1("arith.shrui", types.i64, (rounded, constant(types.i64, 3)))
+    return emit1("arith.minui", types.i64, (size, constant(types.i64, ALL_BYTES)))
 
 
 def _bits_of(elem: str) -> int:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 import flydsl.dialects  # noqa: F401  (loads fly into contexts)
-from flydsl.ir import Trace, emit, ir, print_op
+from flydsl.ir import Trace, emit, ir, parse_type, print_op
 
 
 class Body:
@@ -19,7 +19,7 @@ class Body:
     def open(self):
         with self.trace as trace:
             self.types = trace.types
-            inputs = [ir.Type.parse(t) for t in self.texts]
+            inputs = [parse_type(t) for t in self.texts]
             type_ = ir.FunctionType.get(inputs, [])
             attrs = {"sym_name": ir.StringAttr.get("f"), "function_type": ir.TypeAttr.get(type_)}
             func = emit("func.func", (), (), attrs, 1)

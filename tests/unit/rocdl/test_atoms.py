@@ -1,0 +1,73 @@
+"""Constructors of copy and matrix atoms: printed forms of the reference, and chips."""
+
+import pytest
+
+from flydsl.expr import rocdl
+from flydsl.expr.numeric import (
+    BFloat16, Float4E2M1FN, Float8E4M3FN, Float16, Float32, Int8, Int32, Uint8, Uint32,
+)
+
+# Printed by the reference (black box).
+PRINTED = [
+    (lambda: rocdl.BufferCopy(128, 2), "!fly_rocdl.cdna3.buffer_copy<128, cache = 2>"),
+    (lambda: rocdl.BufferCopy32b(), "!fly_rocdl.cdna3.buffer_copy<32>"),
+    (lambda: rocdl.BufferCopyLDS(32), "!fly_rocdl.cdna3.buffer_copy_lds<32>"),
+    (lambda: rocdl.MFMA(16, 16, 16, Float16), "!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>"),
+    (lambda: rocdl.MFMA(16, 16, 32, Uint8, Int32), "!fly_rocdl.cdna3.mfma<16x16x32, (i8, i8) -> i32>"),
+    (lambda: rocdl.BufferAtomicMin(Uint32), "!fly_rocdl.cdna3.buffer_atomic<min, i32>"),
+    (lambda: rocdl.BufferAtomicPkAdd(BFloat16), "!fly_rocdl.cdna3.buffer_atomic<add, vector<2xbf16>>"),
+    (lambda: rocdl.BufferAtomicAdd(Float32), "!fly_rocdl.cdna3.buffer_atomic<add, f32>"),
+    (lambda: rocdl.cdna4.MFMA_Scale(16, 16, 128, Float8E4M3FN, Float4E2M1FN, opsel_a=1),
+     "!fly_rocdl.cdna4.mfma_scale<16x16x128, (f8E4M3FN, f4E2M1FN) -> f32, opselA = 1, opselB = 0>"),
+    (lambda: rocdl.WMMAScale(16, 16, 128, Float8E4M3FN),
+     "!fly_rocdl.gfx1250.wmma_scale<16x16x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0, opselB = 0, modC = 0, reuseA = false, "
+     "reuseB = false, blockSize = 32>"),
+]
+
+
+@pytest.mark.parametrize("make,text", PRINTED)
+def test_printed(make, text):
+    assert str(make()) == text
+
+
+def test_wmma_takes_the_form_of_the_target(body):
+    with body("gfx1201"):
+        op = rocdl.WMMA(16, 16, 16, Uint8, Int32)
+    assert str(op) == "!fly_rocdl.gfx120x.wmma<16x16x16, (i8, i8) -> i32, signA = false, signB = false, clamp = false>"
+    with body("gfx1250"):
+        op = rocdl.WMMA(16, 16, 64, Int8, Int32, sign_a=True)
+    assert str(op) == "!fly_rocdl.gfx1250.wmma<16x16x64, (i8, i8) -> i32, signA = true, signB = false, clamp = false>"
+
+
+@pytest.mark.parametrize("arch,make", [
+    ("gfx1201", lambda: rocdl.MFMA(16, 16, 16, Float16)),
+    ("gfx942", lambda: rocdl.MFMA(16, 16, 32, Float16)),
+    ("gfx942", lambda: rocdl.WMMA(16, 16, 16, Float16)),
+    ("gfx942", lambda: rocdl.cdna4.MFMA_Scale(16, 16, 128, Float8E4M3FN)),
+    ("gfx942", lambda: rocdl.BufferCopyLDS128b()),
+    ("gfx1100", lambda: rocdl.BufferCopyLDS32b()),
+    ("gfx942", lambda: rocdl.cdna4.LDSReadTrans16_64b()),
+])
+def test_chips_without_the_instruction_are_refused(body, arch, make):
+    with body(arch):
+        with pytest.raises(ValueError, match=arch):
+            make()
+
+
+def test_no_64_bit_dma_to_lds():
+    with pytest.raises(ValueError, match="64"):
+        rocdl.BufferCopyLDS64b()
+
+
+def test_types_for_isinstance():
+    assert isinstance(rocdl.BufferCopy128b(), rocdl.CopyOpCDNA3BufferCopyType)
+    assert isinstance(rocdl.BufferCopyLDS32b(), rocdl.CopyOpCDNA3BufferCopyLDSType)
+    assert isinstance(rocdl.BufferAtomicAdd(Float32), rocdl.CopyOpCDNA3BufferAtomicType)
+    assert not isinstance(rocdl.BufferCopyLDS32b(), rocdl.CopyOpCDNA3BufferCopyType)
+
+
+def test_sync_scopes():
+    scope = rocdl.SyncScope
+    assert (scope.System, scope.Agent, scope.Workgroup, scope.Wavefront, scope.SingleThread) == (
+        "", "agent", "workgroup", "wavefront", "singlethread")
+    assert (scope.OneAs, scope.AgentOneAs, scope.SingleThreadOneAs) == ("one-as", "agent-one-as", "singlethread-one-as")
