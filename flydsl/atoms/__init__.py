@@ -2,12 +2,9 @@
 them.
 
 `matrix_rows`, `copy_rows`: instructions. `mma_ops`, `copy_ops`, `tdm`: the atoms that users
-name.
-`tiled_copy`, `tiled_mma`, `tdm_tiled`: partition, retile, fragments. `parse`: printed forms
-back to values.
-`waitcnt`, `dpp`, `cache`: wait counters, lane controls, cache bits. No IR here: layouts are
-`flydsl.layout` values,
-element types are strings in MLIR's spelling.
+name. `tiled_copy`, `tiled_mma`, `tdm_tiled`: partition, retile, fragments. `parse`: printed
+forms back to values. `waitcnt`, `dpp`, `cache`: wait counters, lane controls, cache bits. No IR
+here: layouts are `flydsl.layout` values, element types are strings in MLIR's spelling.
 """
 
 from flydsl.diag.source import mark_internal

@@ -1,10 +1,9 @@
 """Evaluate oracle records of atoms and partitions: `python -m flydsl.atoms.cases FILE.jsonl`.
 
-Each record is evaluated from its text. Prints every disagreement and, last,
-`agree N of M, documented deviations K`; exit status 0 when nothing else is left.
-Fields that describe what a compiler made of an atom (`memory_ops`, registers and addressing in
-`isa`) are
-compared as far as the tables state them: names, operand types and constants, mnemonics.
+Each record is evaluated from its text. Prints every disagreement and, last, `agree N of M,
+documented deviations K`; exit status 0 when nothing else is left. Fields that describe what a
+compiler made of an atom (`memory_ops`, registers and addressing in `isa`) are compared as far
+as the tables state them: names, operand types and constants, mnemonics.
 """
 
 from __future__ import annotations

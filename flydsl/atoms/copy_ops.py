@@ -2,8 +2,7 @@
 printed form.
 
 A `CopyOp` is the operation, a `CopyAtom` the operation on values of some bit width. `key`
-selects the rules
-in `targets/`; `copy_rows` has the instructions. Tensor DMA is in `tdm`.
+selects the rules in `targets/`; `copy_rows` has the instructions. Tensor DMA is in `tdm`.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ class CopyOp:
     """Base of the copy operations; `bits` is what one thread moves.
 
     Shapes   tv layouts map (thread, value) to the position in what the atom's threads move
-             together;
-             `ref` is the numbering that source and destination are compared by
+             together; `ref` is the numbering that source and destination are compared by
     """
 
     key: ClassVar[str] = ""

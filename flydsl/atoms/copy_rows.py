@@ -2,9 +2,8 @@
 chip.
 
 `row(op, elem, src, dst, arch)` is the one entry; `CopyRow.rule` selects the rules in
-`targets/`.
-Arguments are written as LLVM types with `_` for run-time operands, the way the oracle data
-writes them.
+`targets/`. Arguments are written as LLVM types with `_` for run-time operands, the way the
+oracle data writes them.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ class CopyRow:
     """How one use of a copy atom becomes an instruction.
 
     rocdl, intrinsic: None where plain loads and stores do it; isa: None where the compiler
-    picks the
-    instructions from alignment and uniformity, "" where the chip has none
+    picks the instructions from alignment and uniformity, "" where the chip has none
     """
 
     rule: str

@@ -1,8 +1,7 @@
 """Element types as plain strings in MLIR's spelling, with the one table of their widths.
 
 Neighbours: every atom names its operands with these strings; `expr.numeric` has the user's
-classes.
-Knows no values: decoding small floats is the simulator's business.
+classes. Knows no values: decoding small floats is the simulator's business.
 """
 
 from __future__ import annotations

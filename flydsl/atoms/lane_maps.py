@@ -3,9 +3,8 @@ operand.
 
 Index spaces are (M, K) for A, (N, K) for B, (M, N) for C and D; instructions that do several
 independent products at once add the block as last, slowest mode. Second source: the formulas of
-the
-ISA manuals written out in tests/unit/atoms/isa_maps.py.
-Neighbours: `mma_ops` and `matrix_rows` call these. Knows no element types beyond their count.
+the ISA manuals written out in tests/unit/atoms/isa_maps.py. Neighbours: `mma_ops` and
+`matrix_rows` call these. Knows no element types beyond their count.
 """
 
 from __future__ import annotations

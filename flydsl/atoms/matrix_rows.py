@@ -2,13 +2,11 @@
 ISA.
 
 The rows are data. `mma_ops` has the atoms built on them; lowering and simulation rules live in
-`targets/`
-and are found by `family`. Which chip has a row is asked of `arch` by `feature`; rows with the
-feature
-`gfx90a` belong to no chip we compile for and exist because the reference lowers to them.
-Sources: LLVM's AMDGPU intrinsics for names and registers (tests/unit/atoms/test_isa_names.py
-compiles each),
-AMD's instruction-set manuals (CDNA3, section 7) for shapes and blocks.
+`targets/` and are found by `family`. Which chip has a row is asked of `arch` by `feature`; rows
+with the feature `gfx90a` belong to no chip we compile for and exist because the reference
+lowers to them. Sources: LLVM's AMDGPU intrinsics for names and registers
+(tests/unit/atoms/test_isa_names.py compiles each), AMD's instruction-set manuals (CDNA3,
+section 7) for shapes and blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from flydsl import arch as chips
-from flydsl.layout import Layout
+from flydsl.layout import Layout, size
 
 from . import lane_maps
 from .elements import llvm_type, mangled, vector
@@ -95,7 +93,7 @@ class MatrixRow:
     @property
     def values_per_lane(self) -> tuple[int, int, int]:
         """Elements of A, B, C in one lane."""
-        return tuple(int(_value_count(t)) for t in (self.layout_a, self.layout_b, self.layout_c))
+        return tuple(_value_count(t) for t in (self.layout_a, self.layout_b, self.layout_c))
 
     @property
     def layout_a(self) -> Layout:
@@ -148,8 +146,6 @@ class MatrixRow:
 
 
 def _value_count(layout: Layout) -> int:
-    from flydsl.layout import size
-
     return size(layout[1])
 
 
@@ -451,8 +447,8 @@ def by_rocdl_name(
     """Return the row of a matrix op, by its rocdl, intrinsic or mnemonic name.
 
     `arch` decides between generations that share a name; `regs` (types of A and B) between
-    operand formats
-    of the scaled forms; without them the first form is returned, which has the widest operands.
+    operand formats of the scaled forms; without them the first form is returned, which has the
+    widest operands.
 
     Raises   AtomError: no such instruction; UnsupportedChip: the chip lacks it
     """

@@ -1,8 +1,7 @@
 """The LLVM call of an MMA atom: result, name and arguments with the atom's constants filled in.
 
 Written with `_` for run-time operands, as the oracle data and the tests compare it. The rule
-that emits
-the call lives in `targets/rocm`; it takes operand order and constants from here.
+that emits the call lives in `targets/rocm`; it takes operand order and constants from here.
 """
 
 from __future__ import annotations

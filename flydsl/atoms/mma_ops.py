@@ -2,9 +2,8 @@
 printed form.
 
 An atom is a frozen record. It refuses operand types at construction, and shapes or chips in
-`row(arch)`,
-which finds the instruction. `key` selects the rules in `targets/`.
-Neighbours: `matrix_rows` has the instructions, `parse` reads the printed form back.
+`row(arch)`, which finds the instruction. `key` selects the rules in `targets/`. Neighbours:
+`matrix_rows` has the instructions, `parse` reads the printed form back.
 """
 
 from __future__ import annotations

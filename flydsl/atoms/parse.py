@@ -2,7 +2,7 @@
 
 Both spellings are read: `!fly_rocdl.cdna3.mfma<...>` as in IR and `rocdl.cdna3.mfma<...>` as in
 messages.
-Law   parse_x(x.text) == x
+Law      parse_x(x.text) == x
 """
 
 from __future__ import annotations

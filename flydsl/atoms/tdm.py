@@ -1,14 +1,10 @@
 """Tensor DMA of gfx1250: the atoms, how warps share a tile, padding codes and descriptor words.
 
 Dimensions are listed outermost first, as tile shapes are written; the descriptor numbers them
-from the
-innermost. Extents, strides and addresses may be dynamic leaves; a word made from a 64-bit leaf
-is truncated
-to 32 bits by whoever stores it.
-Neighbours: `tdm_tiled` derives these atoms from tensors. Source: LLVM's gfx1250 documentation
-of
-`tensor_load_to_lds` for the fields; tests/diff/test_atoms_oracle.py compares every word with
-the reference.
+from the innermost. Extents, strides and addresses may be dynamic leaves; a word made from a
+64-bit leaf is truncated to 32 bits by whoever stores it. Neighbours: `tdm_tiled` derives these
+atoms from tensors. Source: LLVM's gfx1250 documentation of `tensor_load_to_lds` for the fields;
+tests/diff/test_atoms_oracle.py compares every word with the reference.
 """
 
 from __future__ import annotations
@@ -166,8 +162,7 @@ def compute_padding_encoding(
     """Return the codes (log2(interval dwords) - 1, amount dwords - 1); (0, 0) means no padding.
 
     An amount below one dword switches padding off. An interval that is no power of two dwords
-    is an
-    AssertionError, as in the reference's helper of this name.
+    is an AssertionError, as in the reference's helper of this name.
     """
     interval = pad_interval_elems * elem_bits // _DWORD_BITS
     amount = pad_amount_elems * elem_bits // _DWORD_BITS

@@ -2,9 +2,8 @@
 partition over warps.
 
 A tiled atom moves one warp's share of a tile. The tensor is seen through a coordinate tensor
-whose basis
-leaf E0 is the contiguous dimension, so that tiles, slices and partitions are the algebra's.
-Neighbours: `tdm` has the operations and the descriptor.
+whose basis leaf E0 is the contiguous dimension, so that tiles, slices and partitions are the
+algebra's. Neighbours: `tdm` has the operations and the descriptor.
 """
 
 from __future__ import annotations
@@ -53,8 +52,7 @@ def make_tiled_tdm_atom(
 
     Shapes   tensor, smem_layout, tile: one mode per dimension, at most five
     Raises   AtomError: a mode that one tensor dimension cannot describe, warps that do not
-             divide the tile,
-             LDS that is ordered unlike the tensor; OutOfRange: padding
+             divide the tile, LDS that is ordered unlike the tensor; OutOfRange: padding
     """
     one_of("direction", direction, ("load", "store"))
     elem, bits = tensor.ptr.elem, bit_width(tensor.ptr.elem)
@@ -178,13 +176,16 @@ def _share(extents: list[int], num_warps: int) -> list[int]:
 def tdm_partition(
     atom: CopyAtom, warp: Any, warp_layout: Layout, smem: LayoutLike, gmem: LayoutLike
 ) -> tuple[tuple[LayoutLike, Any], tuple[LayoutLike, Any]]:
-    """Return ((layout, offset) in LDS, (layout, offset) in the coordinate tensor) of one warp's part.
+    """Return ((layout, offset) in LDS, (layout, offset) in the coordinate tensor) of one warp's
+    part.
 
-    Both are ((atom, iteration), rest...). Mode 0 of the two tensors is the tile that all warps move
-    together; it is cut in the order in which LDS holds it: atom by atom, warp by warp, then iterations.
+    Both are ((atom, iteration), rest...). Mode 0 of the two tensors is the tile that all warps
+    move together; it is cut in the order in which LDS holds it: atom by atom, warp by warp,
+    then iterations.
 
     Shapes   warp: a leaf or a coordinate of `warp_layout`, which maps it to the warp's place
-    Raises   AtomError: mode 0 is no multiple of the cooperative tile; warp_layout is no bijection
+    Raises   AtomError: mode 0 is no multiple of the cooperative tile; warp_layout is no
+             bijection
     """
     warps = size(warp_layout)
     if sorted(all_indices(warp_layout)) != list(range(warps)):

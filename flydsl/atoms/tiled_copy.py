@@ -1,13 +1,10 @@
 """Tiled copies: a copy atom repeated over threads and values, and how it deals out a tensor.
 
 Everything works on layouts. Functions return `(layout, offset)`: the part's layout, and how far
-it starts
-from the tensor's own start (an index, or a coordinate for coordinate tensors). Leaves and
-thread numbers
-may be dynamic: the same code infers types, folds statics and emits IR, as `flydsl.layout.leaf`
-explains.
-Neighbours: `tiled_mma` makes tiled copies of its operands; `expr` and the lowering pass call
-these.
+it starts from the tensor's own start (an index, or a coordinate for coordinate tensors). Leaves
+and thread numbers may be dynamic: the same code infers types, folds statics and emits IR, as
+`flydsl.layout.leaf` explains. Neighbours: `tiled_mma` makes tiled copies of its operands;
+`expr` and the lowering pass call these.
 """
 
 from __future__ import annotations
@@ -35,6 +32,7 @@ from flydsl.layout import (
     zipped_divide,
 )
 from flydsl.layout.layout import from_modes, layout_modes, on_outer
+from flydsl.layout.memo import operation
 from flydsl.layout.modes import slice_with_offset
 
 from .copy_ops import CopyAtom
@@ -58,6 +56,13 @@ class TiledCopy:
             raise AtomError(reason=f"a thread-value layout has two modes, got `{self.layout_tv}`")
         if not self.layout_tv.is_static:
             raise AtomError(reason=f"a thread-value layout is static, got `{self.layout_tv}`")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.atom, self.layout_tv, self.tile))
 
     @property
     def text(self) -> str:
@@ -129,6 +134,7 @@ def deal(tiled: TiledCopy, side: str, layout: LayoutLike) -> LayoutLike:
     return on_outer(_deal, layout, tiled, side)
 
 
+@operation
 def _deal(layout: Layout, tiled: TiledCopy, side: str) -> Layout:
     if layout.rank < tiled.tile.rank:
         raise AtomError(
@@ -170,6 +176,7 @@ def retile(tiled: TiledCopy, fragment: LayoutLike) -> LayoutLike:
     return on_outer(_retile, fragment, tiled)
 
 
+@operation
 def _retile(fragment: Layout, tiled: TiledCopy) -> Layout:
     modes = layout_modes(fragment)
     values = size(modes[0])
@@ -185,9 +192,8 @@ def _value_order(tiled: TiledCopy, values: int) -> tuple[Layout, tuple[int, ...]
     in the tile.
 
     The first `values` values of the tile's thread-value layout are the fragment's first mode;
-    what the tile
-    has beyond them is found in the fragment's other modes, in the order in which the tile
-    numbers them.
+    what the tile has beyond them is found in the fragment's other modes, in the order in which
+    the tile numbers them.
     """
     tile_to_tv = composition(right_inverse(tiled.layout_tv), column_major(tiled.tile_shape))
     groups = recast_layout(tile_to_tv, 1, tiled.threads * values)

@@ -2,10 +2,8 @@
 operands.
 
 Like `tiled_copy`, all on layouts: results are `(layout, offset)`, leaves and thread numbers may
-be dynamic.
-Steps for an operand (say A over (M, K)): permute each mode, cut it by the atom's shape, put the
-atom's lane
-map in place of the cut-out tile, deal what remains to the waves.
+be dynamic. Steps for an operand (say A over (M, K)): permute each mode, cut it by the atom's
+shape, put the atom's lane map in place of the cut-out tile, deal what remains to the waves.
 """
 
 from __future__ import annotations
@@ -33,6 +31,7 @@ from flydsl.layout import (
 )
 from flydsl.layout.int_tuple import IntTuple
 from flydsl.layout.layout import from_modes, layout_modes, on_outer
+from flydsl.layout.memo import operation
 from flydsl.layout.modes import slice_with_offset
 
 from .copy_ops import CopyAtom
@@ -64,6 +63,13 @@ class TiledMma:
             raise AtomError(
                 reason=f"a permutation has at most three entries (M, N, K), got {self.permutation}"
             )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.atom, self.atom_layout, self.permutation))
 
     @property
     def text(self) -> str:
@@ -129,6 +135,7 @@ def deal(tiled: TiledMma, operand: str, layout: LayoutLike) -> LayoutLike:
     return on_outer(_deal, layout, tiled, operand)
 
 
+@operation
 def _deal(layout: Layout, tiled: TiledMma, operand: str) -> Layout:
     if layout.rank < 2:
         raise AtomError(

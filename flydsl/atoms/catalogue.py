@@ -1,0 +1,196 @@
+"""The catalogue of atoms in `docs/atoms.md`: `python -m flydsl.atoms.catalogue >
+docs/atoms.md`.
+
+Everything is read from the tables: what each chip has, the thread-value layouts with pictures,
+the copy atoms, and where we differ from the reference. tests/unit/atoms/test_catalogue.py keeps
+the page up to date.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Iterator
+
+from flydsl import arch as chips
+from flydsl.layout import Layout, crd2idx, size
+
+from . import copy_ops, copy_rows, tdm
+from .deviations import DEVIATIONS
+from .errors import AtomError
+from .matrix_rows import MatrixRow
+from .mma_ops import supported
+
+_CHIPS = ("gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
+_PICTURE_COLUMNS = 16
+
+
+def picture(layout: Layout, rows: int, columns: int) -> list[str]:
+    """Return lines that show, for each element of a matrix, `lane.value`; lanes that share it
+    are listed once.
+
+    Shapes   layout: (lane, value) -> index in (rows, columns), column-major; wide matrices are
+             cut
+    """
+    held: dict[int, str] = {}
+    for value in range(size(layout[1])):
+        for lane in range(size(layout[0])):
+            held.setdefault(crd2idx((lane, value), layout), f"{lane}.{value}")
+    shown = min(columns, _PICTURE_COLUMNS)
+    cells = [[held.get(r + rows * c, "") for c in range(shown)] for r in range(rows)]
+    width = max(len(cell) for line in cells for cell in line)
+    more = " ..." if columns > shown else ""
+    return [" ".join(cell.rjust(width) for cell in line).rstrip() + more for line in cells]
+
+
+class _Maps:
+    """Numbers for the distinct lane maps, in order of first use."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[str, int, int], int] = {}
+
+    def number(self, layout: Layout, rows: int, columns: int) -> int:
+        """Return the number of a map; a map is a layout with the extents of what it maps into."""
+        return self.numbers.setdefault((str(layout), rows, columns), len(self.numbers) + 1)
+
+
+def _matrix_table(chip: str, maps: _Maps) -> Iterator[str]:
+    yield "| shape | blocks | A, B -> C | registers A, B, C | instruction | rocdl op | maps A, B, C |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for row in supported(chip):
+        if row.scale_type and row.a != row.b:
+            continue
+        numbers = (
+            maps.number(row.layout_a, row.m, row.k),
+            maps.number(row.layout_b, row.n, row.k),
+            maps.number(row.layout_c, row.m, row.n),
+        )
+        links = ", ".join(f"[{n}](#map-{n})" for n in numbers)
+        yield (
+            f"| {row.m}x{row.n}x{row.k} | {row.blocks} | {row.a}, {row.b} -> {row.acc} "
+            f"| {', '.join(_short(r) for r in row.regs)} | `{row.isa}` | `{row.rocdl}` | {links} |"
+        )
+
+
+def _short(register: str) -> str:
+    return register.replace("vector<", "").replace(">", "") if "<" in register else register
+
+
+def _copy_table(chip: str) -> Iterator[str]:
+    yield "| atom | from, to | instruction | state |"
+    yield "| --- | --- | --- | --- |"
+    for op, elem in _copies():
+        for src, dst in op.spaces:
+            if len(op.spaces) > 2 and (src, dst) != (copy_ops.GLOBAL, copy_ops.REGISTER):
+                continue  # the universal copy connects all pointers; one line says so
+            line = _copy_line(op, elem, src, dst, chip)
+            if line:
+                yield line
+
+
+def _copy_line(op: copy_ops.CopyOp, elem: str, src: str, dst: str, chip: str) -> str | None:
+    try:
+        found = copy_rows.require_instruction(op, copy_rows.row(op, elem, src, dst, chip), chip)
+    except AtomError:
+        return None
+    names = "any pointer" if len(op.spaces) > 2 else f"{_space(src)} to {_space(dst)}"
+    isa = (
+        f"`{found.isa}`"
+        if found.isa
+        else f"`{found.memory.split(' ptr')[0]}`"
+        if found.memory
+        else "load, store"
+    )
+    return f"| `{op.short}` | {names} | {isa} | {', '.join(op.state_fields) or '-'} |"
+
+
+def _space(name: str) -> str:
+    return "buffer" if name == copy_ops.BUFFER else name
+
+
+def _copies() -> Iterator[tuple[copy_ops.CopyOp, str]]:
+    yield from ((copy_ops.UniversalCopy(b), "i8") for b in (8, 16, 32, 64, 128))
+    yield from ((copy_ops.BufferCopy(b), "i8") for b in (8, 16, 32, 64, 96, 128))
+    yield from ((copy_ops.BufferCopyLDS(b), "i8") for b in (32, 128))
+    yield from ((copy_ops.BufferLoadAsyncLDS(b), "i8") for b in (32, 96, 128))
+    yield from ((copy_ops.GlobalLoadAsyncLDS(b), "i8") for b in (32, 96, 128))
+    for unit, bits, elem in (
+        (16, 64, "f16"),
+        (8, 64, "i8"),
+        (4, 64, "f4E2M1FN"),
+        (6, 96, "f6E2M3FN"),
+    ):
+        yield copy_ops.LDSReadTrans(unit, bits), elem
+    for op, elem in (
+        ("add", "f32"),
+        ("add", "f64"),
+        ("max", "f32"),
+        ("min", "ui32"),
+        ("or", "i32"),
+        ("inc", "i32"),
+    ):
+        yield copy_ops.UniversalAtomic(op, elem, "agent"), elem
+    for op, elem in (("add", "f32"), ("add", "f64"), ("add", "vector<2xf16>"), ("add", "vector<2xbf16>"),
+                     ("max", "f64"), ("max", "i32"), ("max", "i64"), ("min", "ui32"), ("min", "ui64")):  # fmt: skip
+        yield copy_ops.BufferAtomic(op, elem), elem
+    yield tdm.TDM(2, 4), "f16"
+
+
+def _map_section(maps: _Maps) -> Iterator[str]:
+    yield "## Thread-value layouts"
+    yield ""
+    yield "A layout maps (lane, value) to the column-major index of an element in (M, K) for A, (N, K) for B,"
+    yield "(M, N) for C and D. Pictures show `lane.value` at each element, at most 16 columns; where several lanes"
+    yield "hold an element the lowest is shown. Forms with several blocks repeat this per block (slowest index)."
+    yield ""
+    from flydsl.layout import parse
+
+    for (text, rows, columns), number in maps.numbers.items():
+        yield f"### Map {number}"
+        yield ""
+        yield f"`{text}` over {rows} x {columns}"
+        yield ""
+        yield "```"
+        yield from picture(parse(text), rows, columns)
+        yield "```"
+        yield ""
+
+
+def pages() -> Iterator[str]:
+    """Yield the lines of the catalogue."""
+    maps = _Maps()
+    yield "# Atoms"
+    yield ""
+    yield "Generated from the tables in `flydsl/atoms` by `python -m flydsl.atoms.catalogue`. Registers are per lane:"
+    yield "`4xf16` is a vector of four. Maps are drawn at the end of the page."
+    yield ""
+    for chip in _CHIPS:
+        facts = chips.get(chip)
+        yield f"## {chip} ({facts.family}, wave{facts.wave_size})"
+        yield ""
+        yield "### Matrix instructions"
+        yield ""
+        yield from _matrix_table(chip, maps)
+        if facts.has("mfma_scale") or facts.has("wmma_scale"):
+            yield ""
+            yield "The scaled instructions take fp8, bf8, fp6, bf6 and fp4 in any mix; A and B keep their own map."
+        yield ""
+        yield "### Copies"
+        yield ""
+        yield from _copy_table(chip)
+        yield ""
+    yield from _map_section(maps)
+    yield "## Where we differ from the reference"
+    yield ""
+    for deviation in DEVIATIONS:
+        yield f"* **{deviation.name}**. Reference: {deviation.reference}. Ours: {deviation.why}."
+
+
+def main() -> None:
+    """Print the catalogue."""
+    sys.stdout.write("\n".join(pages()) + "\n")
+
+
+__all__ = ["MatrixRow", "main", "pages", "picture"]
+
+if __name__ == "__main__":
+    main()
