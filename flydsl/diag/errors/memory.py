@@ -3,14 +3,26 @@
 from flydsl.diag.base import UserError
 
 __all__ = [
+    "AtomExpected",
+    "AtomOperation",
     "CoordTensorStore",
+    "CopyCalls",
+    "CopyDynamic",
+    "CopyElement",
+    "CopyNotContiguous",
+    "CopyRank",
+    "CopySizes",
+    "CopyValues",
     "ElementConversion",
     "FragmentDynamic",
+    "GatherShape",
     "PointerConversion",
     "PointerOperand",
+    "PredicateShape",
     "RecastType",
     "SliceKeepsNothing",
     "SpaceWrong",
+    "StateValue",
     "StrideUndefined",
     "TileDynamic",
     "UnknownElementType",
@@ -116,3 +128,87 @@ class VectorDtype(UserError, TypeError):
     what = "cannot store {got} to a tensor of {dtype}"
     why = "a whole-tensor store converts nothing"
     fix = "convert the Vector with .to(t.dtype); to set all elements to one number use t.fill(x)"
+
+
+class AtomOperation(UserError, TypeError):
+    code = "FLY_ATOM_OPERATION"
+    what = "{op} needs a {kind} operation, got {got}"
+    why = "an atom is made of the operation that names its instruction"
+    fix = "pass for example {example}"
+
+
+class AtomExpected(UserError, TypeError):
+    code = "FLY_ATOM_EXPECTED"
+    what = "{op} needs a {kind}, got {got}"
+    why = "the instruction to use is named by the atom; one thread's slice only cuts tensors"
+    fix = "pass the atom, or the tiled operation that the slice was taken from"
+
+
+class StateValue(UserError, TypeError):
+    code = "FLY_STATE_VALUE"
+    what = "the state `{field}` of the atom is an {kind}, got {got}"
+    why = "the instruction takes it in a register of this width"
+    fix = "pass an integer, or as many packed bits as one {kind} holds"
+
+
+class CopyRank(UserError, ValueError):
+    code = "FLY_COPY_RANK"
+    what = "copy needs tensors of equal rank, got {src_rank} (`{src}`) and {dst_rank} (`{dst}`)"
+    why = "the modes after the first are walked side by side"
+    fix = "slice or group one of them until both have the same modes"
+
+
+class CopyDynamic(UserError, ValueError):
+    code = "FLY_COPY_DYNAMIC"
+    what = "copy needs static extents, but {operand} has the layout `{layout}`"
+    why = "the copy is unrolled into atom calls while the kernel is traced"
+    fix = "divide by a static tile and slice one tile, or loop over the run-time mode"
+
+
+class CopyValues(UserError, ValueError):
+    code = "FLY_COPY_VALUES"
+    what = "{atom} moves {count} values, but the value mode of {operand} is `{mode}`"
+    why = "the first mode holds the values of one atom call, or of several: ((atom), (rest))"
+    fix = "make the fragment by partition or retile of a copy with this atom, or choose an atom of another width"
+
+
+class CopyCalls(UserError, ValueError):
+    code = "FLY_COPY_CALL"
+    what = "one call of {atom} moves {count} values, but {operand} is `{layout}`"
+    why = "copy_atom_call issues the instruction once"
+    fix = "slice one atom's values, or use fx.copy to run through the other modes"
+
+
+class CopySizes(UserError, ValueError):
+    code = "FLY_COPY_SIZES"
+    what = "copy needs the same number of atom calls per mode, got {src_calls} for `{src}` and {dst_calls} for `{dst}`"
+    why = "source and destination are walked side by side"
+    fix = "make the fragment with make_fragment_like(partition), or slice both alike"
+
+
+class CopyElement(UserError, ValueError):
+    code = "FLY_COPY_ELEMENT"
+    what = "{atom} moves values of {bits} bits, but {operand} holds {got}"
+    why = "a copy converts nothing: atom, source and destination have elements of one width"
+    fix = "make the atom for this element type; convert in registers: r.load().to(dtype)"
+
+
+class CopyNotContiguous(UserError, ValueError):
+    code = "FLY_COPY_NOT_CONTIGUOUS"
+    what = "a {bits}-bit copy needs {count} adjacent {dtype}, but {operand} {step}"
+    why = "one instruction moves one run of adjacent bytes; here the value mode is `{mode}`"
+    fix = "order the value layout along the contiguous mode, or use a narrower copy atom"
+
+
+class PredicateShape(UserError, ValueError):
+    code = "FLY_COPY_PREDICATE"
+    what = "pred must hold one Boolean per atom call, shape {wanted}, got `{pred}`"
+    why = "{calls} calls are made, each with its own predicate"
+    fix = "make it with fx.make_rmem_tensor(shape, fx.Boolean); the value mode may be left out or have extent 1"
+
+
+class GatherShape(UserError, ValueError):
+    code = "FLY_GATHER_SHAPE"
+    what = "{op}: data `{data}` and offsets `{offsets}` do not fit"
+    why = "data has the shape (({count}, TV), rest...) and offsets (TV, rest...), one offset per atom call"
+    fix = "group the data's value mode as ((atom values), (offsets)), and give the offsets the same extents"
