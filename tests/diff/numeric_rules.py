@@ -97,7 +97,7 @@ class Evaluator:
         self.trace.__enter__()
         types = [c.ir_type for c in self.classes]
         function_type = ir.TypeAttr.get(ir.FunctionType.get(types, []))
-        self.types, self.attrs = types, {"sym_name": ir.StringAttr.get("f"), "function_type": function_type}
+        self.types, self.attrs, self.count = types, {"function_type": function_type}, 0
         return self
 
     def __exit__(self, *exc) -> None:
@@ -106,7 +106,9 @@ class Evaluator:
     def new_block(self) -> ir.Block:
         """Return the entry block of a new function."""
         loc = self.trace.unknown_loc
-        function = ir.Operation.create("func.func", attributes=self.attrs, regions=1, loc=loc, ip=self.trace.ip)
+        self.count += 1
+        attrs = {**self.attrs, "sym_name": ir.StringAttr.get(f"row{self.count}")}
+        function = ir.Operation.create("func.func", attributes=attrs, regions=1, loc=loc, ip=self.trace.ip)
         return ir.Block.create_at_start(function.regions[0], self.types, [loc] * len(self.types))
 
     def run(self, row: Row) -> tuple[str, str, tuple, str]:
@@ -118,8 +120,11 @@ class Evaluator:
                 if row.kind in ("ctor", "to") and value:
                     result.ir_value()
             except Exception as e:  # any error class can be the recorded one
+                ir.Operation.create("func.return", loc=self.trace.unknown_loc, ip=self.trace.ip)
                 return "", "", op_bag([]), _builtin_name(e)
-            return name, value, op_bag([_op_text(op.operation) for op in block.operations]), ""
+            ops = op_bag([_op_text(op.operation) for op in block.operations])
+            ir.Operation.create("func.return", loc=self.trace.unknown_loc, ip=self.trace.ip)
+            return name, value, ops, ""
 
     def operand(self, text: str, block: ir.Block):
         """Return the operand that a row names."""
@@ -165,9 +170,10 @@ def _names(op: ir.Operation) -> list[str]:
 
 
 def differing(rows: list[Row]) -> list[tuple[Row, tuple]]:
-    """Return the rows whose outcome differs from ours, with ours."""
+    """Return the rows whose outcome differs from ours, with ours. All ops that we emit must pass the verifier."""
     with Evaluator() as evaluator:
         outcomes = [(row, evaluator.run(row)) for row in rows]
+        evaluator.trace.module.operation.verify()
     return [(row, ours) for row, ours in outcomes if ours != row.outcome]
 
 

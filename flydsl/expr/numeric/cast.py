@@ -155,7 +155,7 @@ def _typed_raw(cls: type[Numeric], value: ir.Value) -> Numeric:
     source = class_of_type(value.type)
     signed = getattr(value, "signed", None)
     if source.is_integer and source not in (Boolean, Index):
-        if cls.is_float and signed is None:
+        if cls.is_float:
             raise BareIntegerToFloat(dtype=cls.__name__)
         if signed is False or (signed is None and not cls.signed):
             source = UNSIGNED.get(source, source)
