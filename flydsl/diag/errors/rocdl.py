@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from flydsl.diag.base import UserError
 
 __all__ = [
-    "BufferSize", "BufferSpace", "RocdlArguments", "RocdlOperand", "RocdlStatic", "RocdlUnknown", "WaitcntLegacy", "WaitcntStatic",
+    "BufferAccess", "BufferSize", "BufferSpace", "RocdlArguments", "RocdlOperand", "RocdlStatic", "RocdlUnknown", "WaitcntLegacy", "WaitcntStatic",
 ]
 
 
@@ -72,3 +72,10 @@ class BufferSize(UserError, ValueError):
     what = "num_records_bytes must be in [0, 4294967295], got {value}"
     why = "a buffer descriptor holds its size in 32 bits"
     fix = "move the base pointer to the part that is used, and give the size of that part"
+
+
+class BufferAccess(UserError, ValueError):
+    code = "FLY_BUFFER_ACCESS"
+    what = "a buffer access of {count} x {elem_bits} = {bits} bits does not exist"
+    why = "one instruction moves 8, 16, 32, 64, 96 or 128 bits per lane"
+    fix = "split it into several accesses, or change vec_width"

@@ -31,7 +31,7 @@ def make_buffer_tensor(tensor: Any, max_size: bool = True, *, num_records_bytes:
     pointer, layout = build("fly.get_iter", (tensor,)), build("fly.get_layout", (tensor,))
     size = num_records_bytes
     if size is None and not max_size:
-        size = _extent_bytes(layout, tensor.plain.ptr.elem)
+        size = extent_bytes(layout, tensor.plain.ptr.elem)
     return build("fly.make_view", (_buffer_ptr(pointer, size, "make_buffer_tensor"), layout))
 
 
@@ -101,11 +101,11 @@ def _buffer_ptr(pointer: FlyValue, size: Any, function: str) -> Any:
     types, plain = current().types, pointer.plain
     flags = chip().buffer.word(bounded=size is not None)
     stride = constant(types.by_name["i16"], 0)
-    operands = (raw(pointer), stride, _records(size, types), constant(types.i32, flags))
+    operands = (raw(pointer), stride, records(size, types), constant(types.i32, flags))
     return emit_as("fly.make_buffer_ptr", replace(plain, space=BUFFER_DESC, value=None), operands)
 
 
-def _records(size: Any, types: Any) -> ir.Value:
+def records(size: Any, types: Any) -> ir.Value:
     """Return the size in bytes as an i64; 32-bit values are unsigned."""
     if size is None:
         return constant(types.i64, ALL_BYTES)
@@ -121,7 +121,7 @@ def _records(size: Any, types: Any) -> ir.Value:
     return value if value.type == types.i64 else scalar(value, "Int64")
 
 
-def _extent_bytes(layout: FlyValue, elem: str) -> Any:
+def extent_bytes(layout: FlyValue, elem: str) -> Any:
     """Return the bytes up to the last element, static or as an i64; at most what a descriptor can hold."""
     extent = build("fly.cosize", (layout,))
     bits = _bits_of(elem)
