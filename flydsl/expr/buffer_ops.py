@@ -145,12 +145,12 @@ def _gep_attrs(unit: ir.Type, index: int, flags: int) -> dict:
     key = ("gep", unit, index, flags)
     attrs = memo.get(key)
     if attrs is None:
-        i32_type = current().types.i32
         attrs = memo[key] = {
             "elem_type": ir.TypeAttr.get(unit),
             "rawConstantIndices": ir.DenseI32ArrayAttr.get([index], unit.context),
-            "noWrapFlags": ir.IntegerAttr.get(i32_type, flags),
         }
+        if flags:
+            attrs["noWrapFlags"] = ir.IntegerAttr.get(current().types.i32, flags)
     return attrs
 
 
