@@ -116,3 +116,22 @@ def softmax(cols: int = 1024, block: int = 256, wave: int = 64, second_barrier: 
       %y = arith.mulf %e, %vi : vector<4xf32>
       rocdl.raw.ptr.buffer.store %y, %rb, %off, %zero, 0 : vector<4xf32>"""
     return module(kernel("softmax", "%A: !llvm.ptr<1>, %B: !llvm.ptr<1>", body, block), arch, lds_array("red", 64))
+
+
+MLIR_TYPES = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "f16", "float32": "f32", "float64": "f64",
+              "bfloat16": "bf16", "bool": "i1"}  # fmt: skip
+
+
+def elementwise(ops: str, inputs: list[str], output: str, arch: str = "gfx942") -> str:
+    """Return kernel `k(in..., out, n)`: `ops` computes `%r` (of type `output`) from `%x0, %x1, ...`, one element per thread."""
+    pointers = [f"%P{i}: !llvm.ptr<1>" for i in range(len(inputs) + 1)]
+    lines = ["%ok = arith.cmpi slt, %i, %count : i32", "scf.if %ok {"]
+    for i, t in enumerate(inputs):
+        lines.append(f"%q{i} = llvm.getelementptr %P{i}[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, {t}")
+        lines.append(f"%x{i} = llvm.load %q{i} {{alignment = 1 : i64}} : !llvm.ptr<1> -> {t}")
+    out = len(inputs)
+    lines.append(ops)
+    lines.append(f"%q{out} = llvm.getelementptr %P{out}[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, {output}")
+    lines.append(f"llvm.store %r, %q{out} {{alignment = 1 : i64}} : {output}, !llvm.ptr<1>")
+    lines.append("}")
+    return module(kernel("k", ", ".join([*pointers, "%count: i32"]), "\n".join(lines)), arch)

@@ -21,3 +21,14 @@ def run(program: Program | str, kernel: str, grid: int, block: int, *args: Any, 
     values = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in args]
     allocations = [allocation("ABCDEFGH"[i], a) for i, a in enumerate(args) if isinstance(a, np.ndarray)]
     return program.launch(kernel, (grid, 1, 1), (block, 1, 1), values, allocations, lds, options=SimOptions(**options))
+
+
+def apply(ops: str, output: str, *inputs: np.ndarray, out_dtype: Any = None, arch: str = "gfx942", **options: Any) -> np.ndarray:
+    """Return the results of an elementwise kernel on arrays of equal length."""
+    from kernels_ir import MLIR_TYPES, elementwise
+
+    n = len(inputs[0])
+    out = np.zeros(n, out_dtype or {v: k for k, v in MLIR_TYPES.items()}[output])
+    types = [MLIR_TYPES[x.dtype.name] for x in inputs]
+    run(elementwise(ops, types, output, arch), "k", -(-n // 128), 128, *inputs, out, n, **options)
+    return out

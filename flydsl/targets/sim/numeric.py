@@ -47,15 +47,15 @@ def h_minui(a: Any, b: Any) -> Any:
 def h_maximumf(a: Any, b: Any) -> Any:
     """Maximum that propagates NaN and orders -0 below +0."""
     r = np.maximum(a, b)
-    zero = r == 0
-    return np.where(zero, a + b, r) if np.any(zero) and np.any(zero & (a == b)) else r
+    zero = (r == 0) & (a == b)
+    return np.where(zero, a + b, r)[()] if np.any(zero) else r
 
 
 def h_minimumf(a: Any, b: Any) -> Any:
     """Minimum that propagates NaN and orders -0 below +0."""
     r = np.minimum(a, b)
-    zero = r == 0
-    return np.where(zero & (a == b), -((-a) + (-b)), r) if np.any(zero) else r
+    zero = (r == 0) & (a == b)
+    return np.where(zero, -((-a) + (-b)), r)[()] if np.any(zero) else r
 
 
 def h_fmod(a: Any, b: Any) -> Any:
@@ -98,7 +98,8 @@ def h_floordivsi_const(a: Any, b: Any) -> Any:
 
 
 def h_ceildivsi_const(a: Any, b: Any) -> Any:
-    return -((-a) // b)
+    q = a // b
+    return q + (q * b != a).astype(a.dtype)
 
 
 def h_ceildivui_const(a: Any, b: Any) -> Any:
@@ -113,7 +114,7 @@ def divide_exact(kind: str, a: Any, b: Any) -> Any:
     if kind == "floordivsi":
         return a // b
     if kind == "ceildivsi":
-        return -((-a) // b)
+        return h_ceildivsi_const(a, b)
     r = np.fmod(a, b)
     return r if kind == "remsi" else (a - r) // b
 

@@ -6,6 +6,8 @@ outstanding, whatever they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -70,6 +72,13 @@ class PendingCopies:
         for _ in range(max(1, -(-nbytes // 16))):
             self.queue.append(Entry(counter, site, waves=waves))
 
+    @contextmanager
+    def not_counting(self) -> Iterator[None]:
+        """The read half of a copy is no instruction of its own."""
+        self.is_counting = False
+        yield
+        self.is_counting = True
+
     def waves_of(self, m: Any) -> Any:
         """Return the waves with an active lane as (G, waves), or None for all."""
         if m is None or m is self.machine.mask0:
@@ -83,7 +92,8 @@ class PendingCopies:
     ) -> None:
         """Start a DMA of `size` bytes per lane; `offset` counts on both sides, out-of-range reads deliver 0."""
         dtype, n = item_of(size)
-        value = self.machine.buffer_access.load(site, rsrc, base, voffset, soffset + np.int32(offset), dtype, n, m)
+        with self.not_counting():
+            value = self.machine.buffer_access.load(site, rsrc, base, voffset, soffset + np.int32(offset), dtype, n, m)
         self.start(site, value, n, lds, lds_base, size, offset, m, "vmcnt", is_async)
 
     def global_to_lds(
@@ -91,7 +101,8 @@ class PendingCopies:
     ) -> None:
         """Start a copy of `size` bytes per lane; `per_lane`: each lane has its own LDS address."""
         dtype, n = item_of(size)
-        value = self.machine.load_g(site, addr + np.int64(offset), base, dtype, n, min(4, size), m)
+        with self.not_counting():
+            value = self.machine.load_g(site, addr + np.int64(offset), base, dtype, n, min(4, size), m)
         if per_lane:
             self.enqueue(site, value, n, lds + np.int64(offset), lds_base, size, m, counter, is_async)
         else:
@@ -120,7 +131,8 @@ class PendingCopies:
         """Copy from LDS to global memory; the data leave LDS when issued."""
         dtype, n = item_of(size)
         value = self.machine.load_l(site, lds + np.int64(offset), lds_base, dtype, n, min(4, size), m)
-        self.machine.store_g(site, addr + np.int64(offset), base, value, n, min(4, size), m)
+        with self.not_counting():
+            self.machine.store_g(site, addr + np.int64(offset), base, value, n, min(4, size), m)
         self.queue.append(Entry("asynccnt", site, waves=self.waves_of(m)))
 
     # --- wait --------------------------------------------------------------------------------------------------------

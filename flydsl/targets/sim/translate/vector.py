@@ -206,7 +206,8 @@ REDUCE = {
 def reduction(t: FunctionTranslator, op: Any) -> None:
     kind = str(attribute(op, "kind")).split("<")[-1].strip("> ")
     src = t.get(op.operands[0])
-    reassoc = any(f in str(attribute(op, "fastmath", "")) for f in ("reassoc", "fast"))
+    flags = str(attribute(op, "fastmath", "<none>")).split("<")[-1].strip("> ").split(",")
+    reassoc = "reassoc" in flags or "fast" in flags
     start = t.get(op.operands[1]).text if len(op.operands) > 1 else None
     reduce_vector(t, op.results[0], kind, src, start, reassoc)
 
