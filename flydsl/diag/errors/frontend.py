@@ -1,8 +1,30 @@
 """Errors of control flow and of Python used on run-time values."""
 
-from flydsl.diag.base import UserError
+from flydsl.diag.base import Unsupported, UserError
 
-__all__ = ["DynamicAsPython"]
+__all__ = [
+    "BothUnrollHints",
+    "CarryMismatch",
+    "CarryNone",
+    "CarryOpaque",
+    "ConditionNotBoolean",
+    "ConstExprDynamic",
+    "DynamicAsPython",
+    "EndlessLoop",
+    "EscapedValue",
+    "GeneratorInKernel",
+    "InitLoopJump",
+    "LoopBoundType",
+    "LoopStep",
+    "MixedReturn",
+    "NoFiller",
+    "RangeArguments",
+    "RegionLocal",
+    "TupleTargetWithoutInit",
+    "WhileElse",
+    "YieldCount",
+    "YieldMissing",
+]
 
 
 class DynamicAsPython(UserError, RuntimeError):
@@ -10,3 +32,153 @@ class DynamicAsPython(UserError, RuntimeError):
     what = "cannot evaluate dynamic '{dtype}' as Python {wanted} during tracing"
     why = "the value is known only when the kernel runs; Python asks for it while the kernel is being traced"
     fix = "{advice}"
+
+
+class ConstExprDynamic(UserError, RuntimeError):
+    code = "FLY_CONST_EXPR_DYNAMIC"
+    what = "{function} needs a compile-time value, got a dynamic '{dtype}'"
+    why = "{function} is decided while the kernel is traced; this value is known only when the kernel runs"
+    fix = "{advice}"
+
+
+class ConditionNotBoolean(UserError, TypeError):
+    code = "FLY_CONDITION_NOT_BOOLEAN"
+    what = "the condition of {construct} must be a Boolean, got a dynamic '{dtype}'"
+    why = "{reason}"
+    fix = "{advice}"
+    example = ("if n & 1:\n    ...", "if (n & 1) != 0:\n    ...")
+
+
+class CarryMismatch(UserError, TypeError):
+    code = "FLY_CARRY_MISMATCH"
+    what = "{region}: carried variable '{name}' does not match the region entry: {detail}"
+    why = "the value after {construct} is one run-time value whichever way the kernel goes, so its type must be one"
+    fix = "{advice}"
+    example = (
+        "acc = 0\nfor i in range(n):\n    acc = acc + x[i]     # Float32",
+        "acc = fx.Float32(0)\nfor i in range(n):\n    acc = acc + x[i]",
+    )
+
+
+class CarryNone(UserError, TypeError):
+    code = "FLY_CARRY_NONE"
+    what = "{region}: variable '{name}' is None before {construct} and {produced} inside it"
+    why = "the value after {construct} would be None or a run-time value, depending on what happens when the kernel runs"
+    fix = "give '{name}' a value of that type before {construct}"
+    example = ("best = None\nif c:\n    best = fx.Int32(1)", "best = fx.Int32(0)\nif c:\n    best = fx.Int32(1)")
+
+
+class CarryOpaque(UserError, TypeError):
+    code = "FLY_CARRY_OPAQUE"
+    what = "Cannot extract IR values from {cls}: {region} re-binds '{name}', which is {described}"
+    why = "only DSL values, Python numbers and lists, tuples, dicts, dataclasses or structs of them can change at run time"
+    fix = (
+        "choose it with a compile-time condition (`if fx.const_expr(...)`), or give {cls} the methods "
+        "__extract_to_ir_values__ and __construct_from_ir_values__"
+    )
+
+
+class NoFiller(Unsupported, TypeError):
+    code = "FLY_NO_FILLER"
+    what = "'{name}' of type {type} cannot leave {construct} only on some paths"
+    why = "on the other paths the kernel needs a placeholder, which exists for numbers, vectors and pointers"
+    fix = "give '{name}' a value of this type before {construct}"
+
+
+class RegionLocal(UserError, NameError):
+    code = "FLY_REGION_LOCAL"
+    what = "'{name}' has no value here: it is bound only inside {region}"
+    why = "{reason}"
+    fix = "bind '{name}' before {region}, with the type that it gets there"
+    example = ("if c:\n    y = fx.Int32(1)\nout[0] = y", "y = fx.Int32(0)\nif c:\n    y = fx.Int32(1)\nout[0] = y")
+
+
+class EscapedValue(UserError, ValueError):
+    code = "FLY_ESCAPED_VALUE"
+    what = "a value made inside {region} is used outside of it{variable}"
+    why = "the value exists only where the kernel runs that region; it left through a Python object that tracing cannot follow"
+    fix = "assign the result to a variable of the function that contains {region}, so that it is carried out"
+
+
+class MixedReturn(UserError, TypeError):
+    code = "FLY_MIXED_RETURN"
+    what = "`{function}` returns a value on some run-time paths and falls off its end on others"
+    why = "which path is taken is known only when the kernel runs, so the caller would get a value or None"
+    fix = "return a value of the same type on every path"
+
+
+class LoopBoundType(UserError, TypeError):
+    code = "FLY_LOOP_BOUND_TYPE"
+    what = "for-loop {which} must be i32, got {type}"
+    why = "run-time loops count in 32 bits"
+    fix = "{advice}"
+
+
+class LoopStep(UserError, ValueError):
+    code = "FLY_LOOP_STEP"
+    what = "the step of a run-time loop must be positive, got {step}"
+    why = "run-time loops count upwards"
+    fix = "loop upwards and compute the falling index: `for k in range(n): i = n - 1 - k`; or unroll with fx.range_constexpr"
+
+
+class BothUnrollHints(UserError, ValueError):
+    code = "FLY_BOTH_UNROLL_HINTS"
+    what = "range() takes unroll or unroll_full, not both"
+    why = "one asks for a given number of copies of the body, the other for all of them"
+    fix = "keep one of the two"
+
+
+class RangeArguments(UserError, TypeError):
+    code = "FLY_RANGE_ARGUMENTS"
+    what = "{problem}"
+    why = "run-time loops take range(stop), range(start, stop) or range(start, stop, step), and init=, unroll=, unroll_full="
+    fix = "{advice}"
+
+
+class TupleTargetWithoutInit(UserError, TypeError):
+    code = "FLY_TUPLE_TARGET"
+    what = "a loop over range() without init= has one target, got a tuple"
+    why = "only range(..., init=[...]) yields the state next to the counter"
+    fix = "write `for i in range(...)`, or add init= with the initial state"
+
+
+class YieldMissing(UserError, TypeError):
+    code = "FLY_YIELD_MISSING"
+    what = "{problem}"
+    why = "range(..., init=[...]) hands on its state through the yield at the end of the body"
+    fix = "end the body with `results = yield [...]`, one value for each entry of init"
+
+
+class YieldCount(UserError, TypeError):
+    code = "FLY_YIELD_COUNT"
+    what = "init= has {expected} and the yield has {produced} values"
+    why = "each entry of the loop's state needs its next value"
+    fix = "yield one value for each entry of init, in the same order"
+
+
+class GeneratorInKernel(Unsupported, TypeError):
+    code = "FLY_GENERATOR"
+    what = "`{function}` is a generator; yield is supported at the end of a `for ... in range(..., init=...)` only"
+    why = "a kernel cannot be suspended and resumed"
+    fix = "return a list, or pass a function that is called for each element"
+
+
+class InitLoopJump(Unsupported, TypeError):
+    code = "FLY_INIT_LOOP_JUMP"
+    what = "break, continue and return are not supported in a loop with init="
+    why = "such a loop hands on its state through the one yield at its end"
+    fix = "drop init= and yield, and use ordinary variables: they are carried automatically, and jumps work"
+
+
+class EndlessLoop(UserError, ValueError):
+    code = "FLY_ENDLESS_LOOP"
+    what = "this loop does not end: {reason}"
+    why = "a condition that is known while tracing is decided by Python, once for each iteration"
+    fix = "{advice}"
+
+
+class WhileElse(Unsupported, NotImplementedError):
+    code = "FLY_WHILE_ELSE"
+    what = "`while ... else` is not supported for a run-time loop"
+    why = "{reason}"
+    fix = "put the else body after the loop, under a flag where the loop can break"

@@ -1,0 +1,176 @@
+"""`if` while tracing: a Python condition takes its branch, a run-time condition traces both into an scf.if.
+
+The code that `rewrite.if_` makes asks the object that `branch()` returns: `then`, `otherwise`, `dynamic`.
+"""
+
+from typing import Any
+
+from flydsl.frontend.carry import Mismatch
+from flydsl.frontend.escape import note_region_local
+from flydsl.frontend.heap import Heap, put
+from flydsl.frontend.merge import Merge, mismatch_error
+from flydsl.frontend.regions import IfRegion
+from flydsl.frontend.site import UNBOUND, Site, is_internal_name
+from flydsl.frontend.truth import condition
+
+
+class _Static:
+    """A branch that Python takes."""
+
+    __slots__ = ("otherwise", "then")
+    dynamic = False
+
+    def __init__(self, taken: bool):
+        self.then, self.otherwise = taken, not taken
+
+
+_TAKEN, _NOT_TAKEN = _Static(True), _Static(False)
+
+
+def branch(site: Site, test: Any) -> "_Static | Branch":
+    """Begin an `if`."""
+    cond = condition(test, "if")
+    if cond is True:
+        return _TAKEN
+    if cond is False:
+        return _NOT_TAKEN
+    return Branch(site, cond)
+
+
+class Branch:
+    """An `if` whose condition is known when the kernel runs."""
+
+    __slots__ = ("after_then", "before", "heap", "region", "site")
+    dynamic = then = otherwise = True
+
+    def __init__(self, site: Site, cond: Any):
+        self.site = site
+        self.region = IfRegion(cond)
+        self.after_then: list | None = None
+
+    def begin(self, variables: dict) -> None:
+        """Begin the first branch."""
+        site = self.site
+        self.before = site.pick(variables)
+        self.heap = Heap([(n, variables[n]) for n in site.watch if n in variables])
+        self.region.then()
+
+    def middle(self, variables: dict) -> list:
+        """End the first branch, begin the second; return the values that variables had before."""
+        self._end_then(variables)
+        self.region.otherwise()
+        return self.before
+
+    def _end_then(self, variables: dict) -> None:
+        self.after_then = self.site.pick(variables)
+        self.heap.end_then()
+
+    def end(self, variables: dict) -> list:
+        """End the last branch; return the values that variables have after the `if`."""
+        if self.after_then is None:
+            self._end_then(variables)
+            after_else = self.before
+        else:
+            after_else = self.site.pick(variables)
+        return _Ending(self, after_else).run()
+
+
+class _Ending:
+    """The merge at the end of one `if`."""
+
+    def __init__(self, b: Branch, after_else: list):
+        self.site, self.b, self.after_else = b.site, b, after_else
+        names = b.site.names
+        then_dead = self._dead(dict(zip(names, b.after_then)))
+        else_dead = not then_dead and self._dead(dict(zip(names, after_else)))
+        self.merge = Merge(b.region, then_dead, else_dead)
+
+    def _dead(self, after: dict) -> bool:
+        return any(after.get(flag) is True for flag in self.site.flags)
+
+    def run(self) -> list:
+        b, site = self.b, self.site
+        values = list(b.before)
+        slots = []
+        for i, (name, old, x, y) in enumerate(zip(site.names, b.before, b.after_then, self.after_else)):
+            if x is y:
+                values[i] = x
+            elif self._leaves(name, old):
+                if self._one_sided(name, x, y):
+                    values[i] = UNBOUND
+                    note_region_local(site, name, x is not UNBOUND)
+                else:
+                    self._add(name, old, x, y)
+                    slots.append(i)
+            elif old is UNBOUND:
+                note_region_local(site, name, x is not UNBOUND)
+        cells = self._add_objects()
+        merged = self.merge.finish(self._fail)
+        for i, value in zip(slots, merged):
+            values[i] = value
+        for cell, value in zip(cells, merged[len(slots) :]):
+            put(cell.obj, cell.kind, value)
+        return values
+
+    def _leaves(self, name: str, old: Any) -> bool:
+        return name in self.site.live or (name in self.site.checked and old is not UNBOUND)
+
+    def _one_sided(self, name: str, x: Any, y: Any) -> bool:
+        """Return whether a variable has a value after one branch only, and someone could read it after the other."""
+        if x is not UNBOUND and y is not UNBOUND:
+            return False
+        dead = self.merge.then_dead if x is UNBOUND else self.merge.else_dead
+        return not dead and not is_internal_name(name)
+
+    def _add(self, name: str, old: Any, x: Any, y: Any) -> None:
+        try:
+            self.merge.add(name, x, y)
+        except Mismatch as m:
+            self._fail(name, "else" if x is old else "then" if y is old else "else", m, swapped=y is old)
+
+    def _add_objects(self) -> list:
+        cells = []
+        changed_here = {c[0] for c in self.site.changes}
+        for cell, x, y in self.b.heap.changed():
+            try:
+                self.merge.add(cell.name, x, y)
+                cells.append(cell)
+            except Mismatch as m:
+                if cell.name in changed_here and cell.name in self.site.live:
+                    self._fail(cell.name, "then" if y is cell.before else "else", m, swapped=True)
+                put(cell.obj, cell.kind, _poisoned(cell, x, y, self.site))
+        return cells
+
+    def _fail(self, name: str, which: str, m: Mismatch, swapped: bool = False) -> None:
+        site = self.site
+        if swapped:
+            m = Mismatch(m.path, _swap(m), m.after, m.before)
+        spans = site.spans if which == "then" else site.else_spans
+        at = spans.get(name) or site.spans.get(name) or site.else_spans.get(name) or site.span
+        other = (site.else_spans if which == "then" else site.spans).get(name)
+        notes = (f"'{_shown(name)}' is also bound at {other}",) if other else (f"the branch begins at {site.span}",)
+        raise mismatch_error(m, _shown(name), f"if: {which}-branch", "the if", at, notes)
+
+
+def _shown(name: str) -> str:
+    return "return value" if is_internal_name(name) else name
+
+
+def _swap(m: Mismatch) -> str:
+    from flydsl.frontend.carry import describe, kind_of, plan
+
+    if kind_of(m.after) and kind_of(m.before):
+        try:
+            plan(m.after).flatten(m.before, [])
+        except Mismatch as swapped:
+            return swapped.detail
+    return f"expected {describe(m.after)}, produced {describe(m.before)}"
+
+
+def _poisoned(cell: Any, x: Any, y: Any, site: Site) -> Any:
+    from flydsl.frontend.escape import Escaped
+
+    gone = Escaped(cell.name, site)
+    if x.__class__ is list:
+        return [gone] * max(len(x), len(y))
+    return {k: v if x.get(k, gone) is v else gone for k, v in {**x, **y}.items()}

@@ -1,0 +1,44 @@
+"""Calls: `f(x)` becomes `__fly__.call(f)(x)`, so that plain Python helpers are rewritten when they are first called.
+
+Left alone where the callee is certainly no function of user code: builtins, and what is reached through modules of libraries.
+"""
+
+import ast
+import builtins
+import sys
+from types import ModuleType
+from typing import Any
+
+from flydsl.frontend.rewrite.build import place, runtime
+
+_FOREIGN = frozenset(sys.stdlib_module_names) | {"flydsl", "numpy", "torch", "ml_dtypes"}
+
+
+def rewrite(node: ast.Call, rw) -> ast.expr:
+    """Return the call through the dispatcher, where it needs it."""
+    wrap = _needs_dispatch(node.func, rw)
+    node.func = rw.expr(node.func)
+    node.args = [rw.expr(a) for a in node.args]
+    for k in node.keywords:
+        k.value = rw.expr(k.value)
+    if wrap:
+        node.func = place([runtime("call", node.func)], node.func)[0]
+    return node
+
+
+def _needs_dispatch(func: ast.expr, rw) -> bool:
+    root = func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name) or rw.is_local(root.id):
+        return True
+    if root.id not in rw.globals:
+        return not (root is func and hasattr(builtins, root.id))
+    return not _is_library(rw.globals[root.id], root is not func)
+
+
+def _is_library(value: Any, through_attribute: bool) -> bool:
+    if isinstance(value, ModuleType):
+        return through_attribute and value.__name__.split(".")[0] in _FOREIGN
+    home = getattr(value, "__module__", None)
+    return isinstance(home, str) and home.split(".")[0] in _FOREIGN and hasattr(value, "__qualname__")

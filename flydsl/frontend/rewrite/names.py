@@ -1,0 +1,204 @@
+"""Which names a piece of a function binds, reads and changes in place. Nested function scopes count by what they read from outside."""
+
+import ast
+from dataclasses import dataclass, field
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SEES_ALL = frozenset(("locals", "vars", "eval", "exec", "dir"))
+
+
+@dataclass
+class Names:
+    """Names of some statements or expressions.
+
+    `stores` maps a bound name to its last binding node; dicts keep the order of first appearance. `captured` are names that nested
+    functions read, `rebound_inside` those that nested functions declare nonlocal. `changes` are the places changed in
+    place: (base name, kind, key), with kind "item", "attr" or "call" and key the static key, attribute or method, or None.
+    """
+
+    stores: dict[str, ast.AST] = field(default_factory=dict)
+    loads: dict[str, ast.AST] = field(default_factory=dict)
+    changes: dict[tuple, ast.AST] = field(default_factory=dict)
+    captured: set[str] = field(default_factory=set)
+    rebound_inside: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    sees_all: bool = False
+    has_call: bool = False
+
+    def add(self, node: ast.AST | list) -> "Names":
+        for item in node if isinstance(node, list) else (node,):
+            _visit(item, self, frozenset())
+        return self
+
+
+def names_in(node: ast.AST | list) -> Names:
+    """Return the names of a node or a list of nodes."""
+    return Names().add(node)
+
+
+def loads_of(node: ast.AST | list | None) -> set[str]:
+    """Return the names that an expression or statement reads."""
+    return set() if node is None else set(names_in(node).loads)
+
+
+def stores_of(node: ast.AST | list) -> set[str]:
+    return set(names_in(node).stores)
+
+
+def _visit(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
+    """Collect from `node`; `hidden` are the targets of the comprehensions around it."""
+    kind = node.__class__
+    if kind is ast.Name:
+        _name(node, n, hidden)
+    elif kind is ast.Attribute or kind is ast.Subscript:
+        if kind is ast.Attribute and isinstance(node.ctx, ast.Load):
+            _visit(node.value, n, hidden)
+            return
+        if not isinstance(node.ctx, ast.Load):
+            _change(node, n)
+        _children(node, n, hidden)
+    elif kind is ast.Call:
+        n.has_call = True
+        if isinstance(node.func, ast.Attribute):
+            _method(node.func, n)
+        _children(node, n, hidden)
+    elif kind in _COMPREHENSIONS:
+        _comprehension(node, n, hidden)
+    elif kind in _SCOPES:
+        _scope(node, n, hidden)
+    elif kind is ast.NamedExpr:
+        n.stores[node.target.id] = node
+        _visit(node.value, n, hidden)
+    else:
+        _statement_binding(node, kind, n)
+        _children(node, n, hidden)
+
+
+def _children(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            for item in value:
+                if isinstance(item, ast.AST):
+                    _visit(item, n, hidden)
+        elif isinstance(value, ast.AST):
+            _visit(value, n, hidden)
+
+
+def _name(node: ast.Name, n: Names, hidden: frozenset[str]) -> None:
+    if node.id in hidden:
+        return
+    if isinstance(node.ctx, ast.Load):
+        n.loads.setdefault(node.id, node)
+        n.sees_all = n.sees_all or node.id in _SEES_ALL
+    else:
+        n.stores[node.id] = node
+
+
+def _statement_binding(node: ast.AST, kind: type, n: Names) -> None:
+    if kind is ast.AugAssign and isinstance(node.target, ast.Name):
+        n.loads.setdefault(node.target.id, node.target)
+    elif kind is ast.alias:
+        n.stores[(node.asname or node.name).split(".")[0]] = node
+    elif kind is ast.ExceptHandler and node.name:
+        n.stores[node.name] = node
+    elif kind is ast.Global:
+        n.globals.update(node.names)
+    elif kind.__name__ in ("MatchAs", "MatchStar") and node.name:
+        n.stores[node.name] = node
+    elif kind.__name__ == "MatchMapping" and node.rest:
+        n.stores[node.rest] = node
+
+
+def _change(node: ast.Attribute | ast.Subscript, n: Names) -> None:
+    kind, key = ("attr", node.attr) if isinstance(node, ast.Attribute) else ("item", _static_key(node.slice))
+    base = node.value
+    while isinstance(base, (ast.Attribute, ast.Subscript)):
+        kind, key = ("attr", base.attr) if isinstance(base, ast.Attribute) else ("item", _static_key(base.slice))
+        base = base.value
+    if isinstance(base, ast.Name):
+        n.changes[(base.id, kind, key)] = node
+
+
+def _static_key(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)) else None
+
+
+def _method(func: ast.Attribute, n: Names) -> None:
+    base = func.value
+    if isinstance(base, ast.Name):
+        n.changes[(base.id, "call", func.attr)] = func
+
+
+def _comprehension(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
+    inner = names_in([g.target for g in node.generators])
+    own = hidden | frozenset(inner.stores)
+    before = set(n.loads)
+    for i, g in enumerate(node.generators):
+        _visit(g.iter, n, hidden if i == 0 else own)
+        for test in g.ifs:
+            _visit(test, n, own)
+    for part in ("elt", "key", "value"):
+        if getattr(node, part, None) is not None:
+            _visit(getattr(node, part), n, own)
+    if isinstance(node, ast.GeneratorExp):
+        n.captured |= set(n.loads) - before
+
+
+def _scope(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
+    """A nested function or class: its name is bound here, what it reads from outside counts as read and captured."""
+    if not isinstance(node, ast.Lambda):
+        n.stores[node.name] = node
+    for outer in _evaluated_here(node):
+        _visit(outer, n, hidden)
+    body = node.body if isinstance(node.body, list) else [node.body]
+    inner = names_in(body)
+    own = set(inner.stores) | _parameters(node)
+    declared = {name for s in _nonlocals(body) for name in s.names}
+    own -= declared | inner.globals
+    free = {k: v for k, v in inner.loads.items() if k not in own and k not in hidden}
+    for name, where in free.items():
+        n.loads.setdefault(name, where)
+    if isinstance(node, ast.ClassDef):
+        n.captured |= inner.captured - own
+    else:
+        n.captured |= set(free) | (inner.captured - own)
+    n.rebound_inside |= declared | (inner.rebound_inside - own)
+    n.captured |= declared
+    n.sees_all = n.sees_all or inner.sees_all
+    n.changes.update({k: v for k, v in inner.changes.items() if k[0] in free})
+
+
+def _evaluated_here(node: ast.AST) -> list[ast.AST]:
+    """Return the parts of a nested scope that run when it is defined: decorators, defaults, base classes."""
+    parts: list = list(getattr(node, "decorator_list", ()))
+    if isinstance(node, ast.ClassDef):
+        return [*parts, *node.bases, *node.keywords]
+    args = node.args
+    return [*parts, *args.defaults, *(d for d in args.kw_defaults if d is not None)]
+
+
+def _parameters(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.ClassDef):
+        return set()
+    return parameters(node.args)
+
+
+def parameters(args: ast.arguments) -> set[str]:
+    """Return the names of all parameters."""
+    found = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return {a.arg for a in found if a is not None}
+
+
+def _nonlocals(body: list) -> list[ast.Nonlocal]:
+    """Return the nonlocal statements of this scope, not those of scopes nested in it."""
+    found: list[ast.Nonlocal] = []
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Nonlocal):
+            found.append(node)
+        elif not isinstance(node, _SCOPES):
+            stack.extend(ast.iter_child_nodes(node))
+    return found

@@ -1,0 +1,31 @@
+"""`return`.
+
+Static   outside of anything dynamic, or under static conditions only: unchanged
+Dynamic  the flag `_fly_returned` and the value `_fly_result` are set, the rest is guarded (see `jumps`), and the function ends with
+         the value. All returns of the function then work so. Values of different paths must have one type, and if one path returns a
+         value, all must: `__fly__.finish` says so at trace time. A kernel's values are dropped.
+"""
+
+import ast
+
+from flydsl.frontend.rewrite.build import assign, constant, locals_call, place, runtime
+
+RETURNED = "_fly_returned"
+RESULT = "_fly_result"
+
+
+def set_return(s: ast.Return) -> list[ast.stmt]:
+    """Return the assignments that stand for `return value`."""
+    value = s.value if s.value is not None else constant(None)
+    return place([assign(RESULT, value), assign(RETURNED, constant(True))], s)
+
+
+def finish_function(original: list[ast.stmt], body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return a body with flagged returns between the flag's start and the one return at the end."""
+    first, last = original[0], original[-1]
+    start = place([assign(RETURNED, constant(False))], first, first)
+    end = place([ast.Return(runtime("finish", locals_call()))], last, last)
+    end[0].fly_finish = True
+    return [*start, *body, *end]
+
+

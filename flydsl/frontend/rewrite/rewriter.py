@@ -1,0 +1,271 @@
+"""One function of the user, statement by statement: each construct has its own file here, found by node class.
+
+Order: simple matches become if-chains, jumps become flags, liveness is marked, then statements and expressions are rewritten.
+Statements stay in the user's function and scope: no closures are made, so names, `nonlocal`, walrus and line numbers mean what they did.
+"""
+
+import ast
+from typing import Any
+
+from flydsl.diag import Span
+from flydsl.frontend.rewrite import boolop, call, compare, for_, if_, ifexp, protect, while_
+from flydsl.frontend.rewrite.build import RUNTIME, load, place, runtime
+from flydsl.frontend.rewrite.jumps import lower_jumps
+from flydsl.frontend.rewrite.liveness import mark_liveness
+from flydsl.frontend.rewrite.match_ import lower_matches
+from flydsl.frontend.rewrite.names import Names, names_in, parameters, stores_of
+from flydsl.frontend.rewrite.return_ import RETURNED
+from flydsl.frontend.rewrite.static import init_loop
+from flydsl.frontend.site import Site
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class Unit:
+    """What all functions of one definition share: file, globals, sites, and the counter of made-up names."""
+
+    def __init__(self, file: str, globals_: dict[str, Any], free: set[str], sites: list[Site]):
+        self.file, self.globals, self.free, self.sites = file, globals_, free, sites
+        self.made = 0
+
+    def fresh(self, prefix: str) -> str:
+        self.made += 1
+        return f"_fly_{prefix}{self.made}"
+
+
+class Rewriter:
+    """Rewrites the body of one function scope."""
+
+    def __init__(self, unit: Unit, function: str, outer_locals: set[str]):
+        self.unit, self.function = unit, function
+        self.fresh = unit.fresh
+        self.globals = unit.globals
+        self.locals = outer_locals
+        self.bound: set[str] = set()
+        self.deleted: set[str] = set()
+        self.global_names: set[str] = set()
+
+    # --- functions -----------------------------------------------------------------------------------------------
+
+    def body_of(self, node: ast.FunctionDef) -> None:
+        """Rewrite the body of a function definition in place."""
+        body = lower_jumps(lower_matches(node.body, self.fresh), self.fresh)
+        names = names_in(body)
+        own = set(names.stores) | parameters(node.args)
+        self.locals = self.locals | own
+        self.global_names = names.globals
+        self.deleted = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+        always = names.captured | names.rebound_inside | _declared_nonlocal(body)
+        mark_liveness(body, own | set(names.loads) if names.sees_all else always)
+        self.bound = parameters(node.args) - self.deleted
+        node.body = self.block(body)
+
+    def function_def(self, node: ast.FunctionDef) -> list[ast.stmt]:
+        node.decorator_list = [self.expr(d) for d in node.decorator_list]
+        node.args.defaults = [self.expr(d) for d in node.args.defaults]
+        node.args.kw_defaults = [None if d is None else self.expr(d) for d in node.args.kw_defaults]
+        if not is_generator(node):
+            Rewriter(self.unit, node.name, self.locals).body_of(node)
+        self.bound.add(node.name)
+        return [node]
+
+    def class_def(self, node: ast.ClassDef) -> list[ast.stmt]:
+        for i, s in enumerate(node.body):
+            if isinstance(s, ast.FunctionDef):
+                node.body[i : i + 1] = Rewriter(self.unit, node.name, self.locals).function_def(s)
+        self.bound.add(node.name)
+        return [node]
+
+    # --- statements ----------------------------------------------------------------------------------------------
+
+    def block(self, stmts: list[ast.stmt]) -> list[ast.stmt]:
+        """Return rewritten statements; `bound` follows what they surely bind."""
+        out: list[ast.stmt] = []
+        for s in stmts:
+            rule = _STATEMENTS.get(s.__class__)
+            if rule is not None:
+                out += rule(s, self)
+            else:
+                self.bound |= stores_of(s) - self.deleted - self.global_names if s.__class__ in _BINDING else set()
+                self.visit_fields(s)
+                out.append(s)
+        return out
+
+    def branch(self, stmts: list[ast.stmt], bound: set[str]) -> tuple[list[ast.stmt], set[str]]:
+        """Return rewritten statements that start with `bound`, and what is bound after them."""
+        self.bound = set(bound)
+        out = self.block(stmts)
+        return out, self.bound
+
+    def plain_compound(self, s: ast.stmt) -> list[ast.stmt]:
+        """A statement with blocks that has no rule of its own."""
+        before = set(self.bound)
+        for case in getattr(s, "cases", ()):
+            case.guard = None if case.guard is None else self.expr(case.guard)
+            case.body, _ = self.branch(case.body, before | stores_of(case.pattern))
+        if hasattr(s, "subject"):
+            s.subject = self.expr(s.subject)
+        self.bound = before
+        return [s]
+
+    # --- expressions ---------------------------------------------------------------------------------------------
+
+    def expr(self, node: Any) -> Any:
+        """Return an expression with its operators, conditional expressions and calls rewritten."""
+        rule = _EXPRESSIONS.get(node.__class__)
+        if rule is not None:
+            return rule(node, self)
+        self.visit_fields(node)
+        return node
+
+    def visit_fields(self, node: ast.AST) -> None:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                setattr(node, name, [self.expr(v) if isinstance(v, ast.AST) else v for v in value])
+            elif isinstance(value, ast.AST) and name != "annotation":
+                setattr(node, name, self.expr(value))
+
+    def is_local(self, name: str) -> bool:
+        """Return whether a name is a variable of this or an enclosing function."""
+        return name in self.locals or name in self.unit.free
+
+    # --- sites ---------------------------------------------------------------------------------------------------
+
+    @property
+    def site_count(self) -> int:
+        return len(self.unit.sites)
+
+    def add(self, site: Site) -> int:
+        self.unit.sites.append(site)
+        return len(self.unit.sites) - 1
+
+    def own_names(self, names: Names) -> tuple[str, ...]:
+        """Return the variables of this function that some code binds, itself or through a nested function that it may call."""
+        inner = names.rebound_inside if names.has_call else ()
+        return tuple(n for n in dict.fromkeys([*names.stores, *sorted(inner)]) if n not in self.global_names)
+
+    def make_site(self, construct: str, node: ast.stmt, end: ast.expr, names: tuple, live, checked, inside: Names) -> Site:
+        site = Site(construct, self.span(node, end), names, live, checked)
+        site.changes = tuple(inside.changes)
+        return site
+
+    def add_flags(self, site: Site, node: ast.stmt) -> None:
+        """Tell a loop's site about the flags of its jumps."""
+        site.stop = getattr(node, "fly_stop", None)
+        returns = (RETURNED,) if getattr(node, "fly_returns", False) else ()
+        site.resets = tuple(n for n in (site.stop, *returns) if n is not None)
+        if site.stop is not None and site.stop not in node.fly_live_out:
+            site.live -= {site.stop}
+            site.checked -= {site.stop}
+
+    def carried(self, site: Site) -> tuple[str, ...]:
+        return tuple(n for n in site.names if n in site.live or n in site.checked or n in site.resets)
+
+    def span(self, node: ast.AST, end: ast.AST | None = None) -> Span:
+        last = end or node
+        same_line = last.end_lineno == node.lineno
+        end_column = last.end_col_offset + 1 if same_line else 0
+        return Span(self.unit.file, node.lineno, node.col_offset + 1, end_column, self.function)
+
+    def spans(self, stores: dict[str, ast.AST]) -> dict[str, Span]:
+        return {name: self.span(node) for name, node in stores.items() if hasattr(node, "lineno")}
+
+
+def explain_name_errors(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return a function body in which a NameError is explained by the region that kept the variable."""
+    doc = body[:1] if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else []
+    rest = body[len(doc) :]
+    if not rest:
+        return body
+    error = "_fly_error"
+    caught = ast.Attribute(load(RUNTIME), "NameError", ast.Load())
+    handler = ast.ExceptHandler(caught, error, [ast.Raise(runtime("name_error", load(error)), None)])
+    place([handler], rest[-1], rest[-1])
+    return doc + place([ast.Try(rest, [handler], [], [])], rest[0], rest[-1])
+
+
+def is_generator(node: ast.FunctionDef) -> bool:
+    """Return whether a function has a yield that is not the one of a loop with init=."""
+    return any(_has_yield(s) for s in node.body)
+
+
+def _has_yield(node: ast.AST) -> bool:
+    if isinstance(node, _SCOPES):
+        return False
+    if isinstance(node, (ast.Yield, ast.YieldFrom)):
+        return True
+    if isinstance(node, ast.For) and init_loop(node):
+        return False
+    return any(_has_yield(c) for c in ast.iter_child_nodes(node))
+
+
+def _declared_nonlocal(body: list[ast.stmt]) -> set[str]:
+    return {name for s in body for n in ast.walk(s) if isinstance(n, ast.Nonlocal) for name in n.names}
+
+
+def _lambda(node: ast.Lambda, rw: Rewriter) -> ast.expr:
+    outer = rw.locals
+    node.args.defaults = [rw.expr(d) for d in node.args.defaults]
+    rw.locals = outer | parameters(node.args)
+    node.body = rw.expr(node.body)
+    rw.locals = outer
+    return node
+
+
+def _comprehension(node: ast.expr, rw: Rewriter) -> ast.expr:
+    outer = rw.locals
+    rw.locals = outer | stores_of([g.target for g in node.generators])
+    rw.visit_fields(node)
+    rw.locals = outer
+    return node
+
+
+def _unary(node: ast.UnaryOp, rw: Rewriter) -> ast.expr:
+    if isinstance(node.op, ast.Not):
+        return boolop.rewrite_not(node, rw)
+    node.operand = rw.expr(node.operand)
+    return node
+
+
+def _compare(node: ast.Compare, rw: Rewriter) -> ast.expr:
+    if len(node.ops) > 1:
+        return compare.rewrite(node, rw)
+    rw.visit_fields(node)
+    return node
+
+
+def _leaf(node: ast.expr, rw: Rewriter) -> ast.expr:
+    return node
+
+
+_BINDING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Import, ast.ImportFrom)
+_EXPRESSIONS = {
+    ast.Name: _leaf,
+    ast.Constant: _leaf,
+    ast.BoolOp: boolop.rewrite,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.IfExp: ifexp.rewrite,
+    ast.Call: call.rewrite,
+    ast.Lambda: _lambda,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+}
+_STATEMENTS = {
+    ast.If: if_.rewrite,
+    ast.For: for_.rewrite,
+    ast.While: while_.rewrite,
+    ast.With: protect.rewrite_with,
+    ast.Try: protect.rewrite_try,
+    ast.Match: lambda s, rw: rw.plain_compound(s),
+    ast.FunctionDef: lambda s, rw: rw.function_def(s),
+    ast.ClassDef: lambda s, rw: rw.class_def(s),
+    ast.AsyncFunctionDef: lambda s, rw: [s],
+    ast.Global: lambda s, rw: [s],
+    ast.Nonlocal: lambda s, rw: [s],
+}
+if hasattr(ast, "TryStar"):
+    _STATEMENTS[ast.TryStar] = protect.rewrite_try

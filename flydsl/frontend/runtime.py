@@ -1,0 +1,74 @@
+"""`__fly__`: what rewritten code calls. One object per rewritten function; it holds the function's construct sites."""
+
+import builtins
+import sys
+from types import CodeType
+from typing import Any
+
+from flydsl.diag import MixedReturn
+from flydsl.frontend import logic
+from flydsl.frontend.branch import branch
+from flydsl.frontend.dispatch import call
+from flydsl.frontend.escape import explain_name_error
+from flydsl.frontend.loops import WhileLoop, for_loop
+from flydsl.frontend.regions import mark, unwind
+from flydsl.frontend.rewrite.return_ import RESULT, RETURNED
+from flydsl.frontend.site import UNBOUND, Site
+from flydsl.frontend.truth import negate
+
+
+class Runtime:
+    """Support of one rewritten function."""
+
+    __slots__ = ("code", "keep_static", "name", "returns_nothing", "sites")
+
+    UNBOUND = UNBOUND
+    NameError = builtins.NameError
+    locals = staticmethod(builtins.locals)
+
+    call = staticmethod(call)
+    mark = staticmethod(mark)
+    unwind = staticmethod(unwind)
+    not_ = staticmethod(negate)
+    and_first = staticmethod(logic.and_first)
+    and_ = staticmethod(logic.and_)
+    or_first = staticmethod(logic.or_first)
+    or_ = staticmethod(logic.or_)
+    keep = staticmethod(logic.keep)
+    kept = staticmethod(logic.kept)
+    chain_first = staticmethod(logic.chain_first)
+    chain_and = staticmethod(logic.chain_and)
+    then = staticmethod(logic.then)
+    otherwise = staticmethod(logic.otherwise)
+    pick = staticmethod(logic.pick)
+
+    def __init__(self, name: str, keep_static: bool, returns_nothing: bool):
+        self.name, self.keep_static, self.returns_nothing = name, keep_static, returns_nothing
+        self.sites: list[Site] = []
+        self.code: CodeType | None = None
+
+    def if_(self, site: int, test: Any) -> Any:
+        """Begin an `if`."""
+        return branch(self.sites[site], test)
+
+    def for_(self, site: int, callee: Any, *args: Any, **hints: Any) -> Any:
+        """Begin a `for` over `callee(*args, **hints)`, where the callee was spelt `range`."""
+        return for_loop(self.sites[site], self.keep_static, callee, args, hints)
+
+    def while_(self, site: int) -> WhileLoop:
+        """Begin a `while`."""
+        return WhileLoop(self.sites[site])
+
+    def finish(self, variables: dict) -> Any:
+        """Return what the function returns, where its returns are flags."""
+        if self.returns_nothing:
+            return None
+        returned = variables.get(RETURNED, False)
+        result = variables.get(RESULT)
+        if returned is True or returned is False or result is None:
+            return result if returned is not False else None
+        raise MixedReturn(function=self.name)
+
+    def name_error(self, error: NameError) -> BaseException:
+        """Return the error to raise for a variable without a value."""
+        return explain_name_error(error, sys._getframe(1).f_code)
