@@ -98,6 +98,8 @@ def scatter(buffer: Buffer, off: Any, value: Any, n: int | None, bits: int, m: A
     view = buffer.view(item)
     items = as_items(value, n, item, nbytes)
     if m is None:
+        if off.shape != shape:  # lanes that write one address: the last one stays
+            index = np.broadcast_to(index, shape + index.shape[off.ndim :])
         view[index] = items
         return
     chosen = np.broadcast_to(m, shape)

@@ -79,12 +79,20 @@ def mfma_scale(t: FunctionTranslator, op: Any) -> None:
 
 @prefix_rule("rocdl.mfma.")
 def mfma(t: FunctionTranslator, op: Any) -> None:
-    if int_attribute(op, "cbsz") or int_attribute(op, "abid") or keyword(op, "blgp") not in ("none", "0"):
+    permutation = keyword(op, "blgp")
+    is_f64 = ".f64." in op.name  # there the field negates operands
+    if int_attribute(op, "cbsz") or int_attribute(op, "abid") or (permutation not in ("none", "0") and not is_f64):
         raise t.refuse("with a broadcast or permutation (cbsz, abid, blgp)", "use the plain form, with zeros")
     plan = plan_name(t, op)
     a, b, c = list(op.operands)[:3]
     pa, pb = packed(t, a, f"h_pack_a(M, {plan}, {{0}})"), packed(t, b, f"h_pack_b(M, {plan}, {{0}})")
-    define_acc(t, op, f"h_mma(M, {plan}, {pa}, {pb}, {accumulator(t, c)})")
+    if is_f64 and ("neg_a" in permutation) != ("neg_b" in permutation):
+        pa = f"(-{pa})"
+    mod_c = MOD_C["neg"] if is_f64 and "neg_c" in permutation else 0
+    if mod_c:
+        define_acc(t, op, f"h_mma_modified(M, {plan}, {pa}, {pb}, {accumulator(t, c)}, {mod_c}, False)")
+    else:
+        define_acc(t, op, f"h_mma(M, {plan}, {pa}, {pb}, {accumulator(t, c)})")
 
 
 @prefix_rule("rocdl.wmma.scale.", "rocdl.wmma.scale16.")
