@@ -48,7 +48,7 @@ def flag_loop(s: ast.For | ast.While, flags: LoopFlags, fresh) -> list[ast.stmt]
     rest = s.orelse
     s.orelse = []
     if rest:
-        unless = ast.If(load(flags.stop), place([ast.Pass()], rest[0]), rest)
+        unless = ast.If(load(flags.stop), [ast.Pass()], rest)
         s.fly_had_else = True
         return [*setup, s, *place([unless], rest[0], rest[0])]
     return [*setup, s]
@@ -58,7 +58,7 @@ def _guard_iterations(s: ast.For, stop: str, fresh) -> None:
     """Guard each iteration by the flag, with the binding of the target inside, so that the target keeps its last value."""
     value = fresh("value")
     bind = place([ast.Assign([s.target], load(value))], s.target)
-    unless = ast.If(load(stop), place([ast.Pass()], s.target), [*bind, *s.body])
+    unless = ast.If(load(stop), [assign(stop, constant(True))], [*bind, *s.body])
     s.target = place([ast.Name(value, ast.Store())], s.target)[0]
     s.body = place([unless], s.target)
 

@@ -60,10 +60,19 @@ def constant(value: object) -> ast.Constant:
     return ast.Constant(value)
 
 
-def place(nodes: list[ast.stmt], like: ast.AST, end: ast.AST | None = None) -> list[ast.stmt]:
-    """Give inserted statements the position of `like`, cut at the end of `end`; children without one inherit it."""
+def place(nodes: list, like: ast.AST, end: ast.AST | None = None) -> list:
+    """Give inserted nodes, and their children that have none, the position of `like`, cut at the end of `end`."""
     last = end if end is not None else like
+    where = (like.lineno, like.col_offset, last.end_lineno, last.end_col_offset)
     for node in nodes:
-        node.lineno, node.col_offset = like.lineno, like.col_offset
-        node.end_lineno, node.end_col_offset = last.end_lineno, last.end_col_offset
+        _place(node, where)
     return nodes
+
+
+def _place(node: ast.AST, where: tuple) -> None:
+    node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = where
+    for name in node._fields:
+        value = getattr(node, name, None)
+        for child in value if value.__class__ is list else (value,):
+            if isinstance(child, ast.AST) and not hasattr(child, "lineno"):
+                _place(child, where)

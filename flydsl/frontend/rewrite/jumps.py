@@ -2,7 +2,8 @@
 
 A jump needs a flag if a statement between it and its target can be dynamic. Then the jump sets its flag, and what follows
 it is guarded: where a branch of an `if` always jumps, the rest moves into the other branch (so a guard clause is one `scf.if`);
-otherwise the rest becomes `if flag: pass / else: rest`. A flag that is static when the kernel is traced folds away, so Python
+otherwise the rest becomes `if flag: flag = True / else: rest` (which tells the merge that the first branch is
+dead). A flag that is static when the kernel is traced folds away, so Python
 loops and static conditions behave as before. Loops test their `break` flag (see `for_`, `while_`).
 """
 
@@ -159,9 +160,7 @@ class _Lower:
             out += place([assign(f, load(RETURNED)) for f in flags], s)
         if rest:
             flag = RETURNED if loop is None else loop.skip
-            guard = ast.If(load(flag), [place([ast.Pass()], rest[0])[0]], self.block(rest, loop))
-            out += place([guard], rest[0], rest[0])
-            guard.fly_guard = True
+            out += place([ast.If(load(flag), [assign(flag, constant(True))], self.block(rest, loop))], rest[0], rest[0])
         return out
 
     def stmt(self, s: ast.stmt, loop: LoopFlags | None) -> list[ast.stmt]:

@@ -44,6 +44,7 @@ class Rewriter:
         self.bound: set[str] = set()
         self.deleted: set[str] = set()
         self.global_names: set[str] = set()
+        self.rebound: set[str] = set()
 
     # --- functions -----------------------------------------------------------------------------------------------
 
@@ -54,6 +55,7 @@ class Rewriter:
         own = set(names.stores) | parameters(node.args)
         self.locals = self.locals | own
         self.global_names = names.globals
+        self.rebound = names.rebound_inside
         self.deleted = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
         always = names.captured | names.rebound_inside | _declared_nonlocal(body)
         mark_liveness(body, own | set(names.loads) if names.sees_all else always)
@@ -142,7 +144,7 @@ class Rewriter:
 
     def own_names(self, names: Names) -> tuple[str, ...]:
         """Return the variables of this function that some code binds, itself or through a nested function that it may call."""
-        inner = names.rebound_inside if names.has_call else ()
+        inner = self.rebound if names.has_call else ()
         return tuple(n for n in dict.fromkeys([*names.stores, *sorted(inner)]) if n not in self.global_names)
 
     def make_site(self, construct: str, node: ast.stmt, end: ast.expr, names: tuple, live, checked, inside: Names) -> Site:
