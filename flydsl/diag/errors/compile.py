@@ -2,7 +2,28 @@
 
 from flydsl.diag.base import InternalError, UserError
 
-__all__ = ["IrSyntax", "KernelOutsideJit", "NoSource", "NotTracing", "PassFailed", "VerifyFailed"]
+__all__ = [
+    "ArgumentCount",
+    "ArgumentType",
+    "BlockSizeConflict",
+    "CompileCommandArgument",
+    "CompileCommandFunction",
+    "DynamicSharedTooSmall",
+    "IrSyntax",
+    "KernelOutsideJit",
+    "LaunchGeometry",
+    "MissingLaunch",
+    "NoSource",
+    "NotTracing",
+    "PassFailed",
+    "SharedMemoryTooLarge",
+    "SignatureChanged",
+    "StrideNotUnit",
+    "TensorDtype",
+    "TensorRank",
+    "UnsupportedHint",
+    "VerifyFailed",
+]
 
 
 class NotTracing(UserError, RuntimeError):
@@ -45,3 +66,101 @@ class PassFailed(InternalError, RuntimeError):
     what = "pass {pass_name} failed: {problem}"
     why = "the op cannot be lowered as it stands"
     fix = "FLYDSL_DUMP_IR=1 writes the IR before the pass; repeat it with `python -m flydsl.tools.opt -p {pass_name}`"
+
+
+class ArgumentCount(UserError, TypeError):
+    code = "FLY_ARGUMENT_COUNT"
+    what = "`{function}` cannot be called like this: {problem}"
+    why = "its signature is `{function}{signature}`"
+    fix = "pass the arguments that the signature names"
+
+
+class ArgumentType(UserError, TypeError):
+    code = "FLY_ARGUMENT_TYPE"
+    what = "{parameter}: {got} is neither a JitArgument nor has a registered constructor"
+    why = "`{function}` declares `{parameter}: {declared}`"
+    fix = "{advice}"
+
+
+class TensorDtype(UserError, TypeError):
+    code = "FLY_TENSOR_DTYPE"
+    what = "unsupported {library} dtype for memref element type: {dtype}"
+    why = "a tensor in a kernel holds one of: {supported}"
+    fix = "convert the array, or view its bytes as an integer type"
+
+
+class TensorRank(UserError, ValueError):
+    code = "FLY_TENSOR_RANK"
+    what = "a tensor without dimensions cannot be a kernel argument"
+    why = "a kernel's tensor is a layout over memory, and a layout has at least one mode"
+    fix = "reshape it to one element (`t.reshape(1)`), or pass the number as a scalar"
+
+
+class StrideNotUnit(UserError, RuntimeError):
+    code = "FLY_STRIDE_NOT_UNIT"
+    what = "no dimension of this tensor is contiguous: shape {shape}, strides {strides}"
+    why = "a tensor passed as it is gets a dynamic layout in which one stride is known to be 1"
+    fix = "pass `flyc.from_dlpack(t)` to keep all its strides static, or a contiguous copy"
+
+
+class LaunchGeometry(UserError, ValueError):
+    code = "FLY_LAUNCH_GEOMETRY"
+    what = "{parameter}={value} is not a launch size"
+    why = "{parameter} is an int, an Int32 or a tuple of one to three of them, each at least 1"
+    fix = "write `{parameter}=(x, y, z)` with whole numbers"
+
+
+class BlockSizeConflict(UserError, ValueError):
+    code = "FLY_BLOCK_SIZE"
+    what = "`{kernel}` is launched with block={launched}, but declares known_block_size={declared}"
+    why = "the declared size is compiled into the kernel"
+    fix = "launch with the declared size, or leave known_block_size out"
+
+
+class DynamicSharedTooSmall(UserError, ValueError):
+    code = "FLY_DYNAMIC_SHARED"
+    what = "smem={given} is less than the {needed} bytes that `{kernel}` allocates"
+    why = "the dynamic SharedAllocator of the kernel has handed out {needed} bytes"
+    fix = "leave smem out: the launch then passes what the kernel needs"
+
+
+class SharedMemoryTooLarge(UserError, RuntimeError):
+    code = "FLY_SHARED_MEMORY"
+    what = "{used} bytes of shared memory are more than the {limit} bytes that one workgroup has on {arch}"
+    why = "LDS is a fixed memory of each compute unit"
+    fix = "use smaller tiles, fewer stages, or let buffers that are not alive together share their space (fx.union)"
+
+
+class MissingLaunch(UserError, RuntimeError):
+    code = "FLY_MISSING_LAUNCH"
+    what = "`{kernel}(...)` is called here but never launched"
+    why = "calling a kernel only binds its arguments; nothing runs without a grid"
+    fix = "write `{kernel}(...).launch(grid=(...), block=(...))`"
+
+
+class SignatureChanged(UserError, TypeError):
+    code = "FLY_SIGNATURE_CHANGED"
+    what = "`{function}` was compiled for another `{parameter}`: got {got}, compiled for {compiled}"
+    why = "a CompiledFunction holds code for one signature only"
+    fix = "call the jit function itself, or compile again for these arguments"
+
+
+class UnsupportedHint(UserError, ValueError):
+    code = "FLY_HINT"
+    what = "compile hint {hint} is not supported on this backend"
+    why = "AMD GPUs have no such limit per launch"
+    fix = "use `waves_per_eu` to trade registers for occupancy"
+
+
+class CompileCommandFunction(UserError, ValueError):
+    code = "FLY_COMPILE_FUNCTION"
+    what = "cannot compile {wanted}: {problem}"
+    why = "`flydsl compile` needs FILE:FUNCTION, where FUNCTION is decorated with @flyc.jit. {found}"
+    fix = "flydsl compile my_kernels.py:launch --arch gfx942 --arg f32[64,128] --arg i32:64"
+
+
+class CompileCommandArgument(UserError, ValueError):
+    code = "FLY_COMPILE_ARGUMENT"
+    what = "--arg {text} does not describe an argument"
+    why = "an argument is a tensor `f32[64,128]`, a number `i32:5` or `f32:0.5`, or a constant `const:4`"
+    fix = "give one --arg per parameter, in order"

@@ -1,0 +1,30 @@
+"""`flyc`: kernels, jit functions, compiling and launching."""
+
+from flydsl.compiler.context import CompilationContext
+from flydsl.compiler.jit_argument import (
+    JitArgumentRegistry,
+    from_c_void_p,
+    from_dlpack,
+    from_torch_tensor,
+)
+from flydsl.compiler.jit_executor import CompiledArtifact, CompiledFunction
+from flydsl.compiler.jit_function import CompileCallable, JitFunction, jit
+from flydsl.compiler.kernel_function import KernelFunction, KernelLauncher, kernel
+
+compile = CompileCallable()
+
+__all__ = [
+    "CompilationContext",
+    "CompiledArtifact",
+    "CompiledFunction",
+    "JitArgumentRegistry",
+    "JitFunction",
+    "KernelFunction",
+    "KernelLauncher",
+    "compile",
+    "from_c_void_p",
+    "from_dlpack",
+    "from_torch_tensor",
+    "jit",
+    "kernel",
+]

@@ -1,0 +1,117 @@
+"""From a traced module to an artifact: verify, lower, dump."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from flydsl.compiler.context import CompilationContext
+from flydsl.compiler.dump import Dumper
+from flydsl.compiler.host_program import host_function
+from flydsl.compiler.jit_executor import CompiledArtifact
+from flydsl.compiler.mlir_errors import verify
+from flydsl.ir import Trace, ir, print_op
+from flydsl.passes.registry import run_pass
+from flydsl.pipeline import TO_LOWERED
+from flydsl.utils import env
+from flydsl.utils.logger import log
+
+
+def compile_module(trace: Trace, name: str, context: CompilationContext) -> CompiledArtifact:
+    """Return the artifact of a traced module; machine code is generated now only if it is asked for."""
+    module = trace.module
+    kernels = kernel_names(module)
+    dumper = Dumper(kernels[0] if len(kernels) == 1 else name) if dumping() else None
+    timer = _Timer(name)
+    verify(module, "tracing")
+    timer.mark("verify")
+    source = print_op(module) if dumper or env.debug.print_origin_ir or env.debug.level >= 4 else None
+    if env.debug.print_origin_ir:
+        log.warning("traced module of %s:\n%s", name, source)
+    if dumper:
+        dumper.write("origin", print_op(module, locations=True))
+    for pass_name in TO_LOWERED:
+        run_pass(pass_name, module, trace.types, trace.arch)
+        timer.mark(pass_name)
+        if dumper:
+            dumper.stage(pass_name, module)
+        if env.debug.print_after_all or env.debug.level >= 5:
+            log.warning("after %s:\n%s", pass_name, print_op(module))
+    if env.debug.enable_verifier:
+        verify(module, TO_LOWERED[-1])
+        timer.mark("verify")
+    artifact = CompiledArtifact(
+        name, trace.arch, module, host_function(module, name), codegen_options(context), source, tuple(kernels)
+    )
+    if dumper or env.compile.compile_only or env.debug.dump_asm:
+        _generate(artifact, dumper)
+        timer.mark("code generation")
+    timer.report()
+    return artifact
+
+
+def kernel_names(module: ir.Module) -> list[str]:
+    """Return the names of the kernels in a module."""
+    names = []
+    for op in module.body.operations:
+        if op.operation.name == "gpu.module":
+            for inner in op.operation.regions[0].blocks[0].operations:
+                if inner.operation.name == "gpu.func":
+                    names.append(ir.StringAttr(inner.operation.attributes["sym_name"]).value)
+    return names
+
+
+def codegen_options(context: CompilationContext) -> Any:
+    """Return the code generation options that hints and switches ask for."""
+    from flydsl.targets.rocm.options import CodegenOptions
+
+    hints = context.hints
+    fields: dict[str, Any] = {
+        "opt_level": hints.get("opt_level", env.compile.opt_level),
+        "debug_info": env.debug.enable_debug_info,
+    }
+    if "waves_per_eu" in hints:
+        fields["waves_per_eu"] = hints["waves_per_eu"]
+    if hints.get("fast_fp_math") or hints.get("unsafe_fp_math"):
+        fields["fast_fp_math"] = True
+    if "llvm_options" in hints:
+        fields["llvm_options"] = hints["llvm_options"]
+    return CodegenOptions(**fields)
+
+
+def dumping() -> bool:
+    """Return whether every stage is written."""
+    return env.debug.dump_ir
+
+
+def _generate(artifact: CompiledArtifact, dumper: Dumper | None) -> None:
+    if not artifact.kernel_names:
+        return
+    generated = artifact.codegen(("isa", "hsaco"), dump=dumper.text if dumper else None)
+    if dumper:
+        dumper.write("llvm_ir", generated.llvm_ir, "ll")
+        dumper.write("final_isa", generated.isa, "s")
+    elif env.debug.dump_asm:
+        Dumper(artifact.kernel_names[0]).write("final_isa", generated.isa, "s")
+
+
+class _Timer:
+    """Time per stage, reported with FLYDSL_DEBUG=1."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.active = env.debug.level >= 1
+        self.last = time.perf_counter()
+        self.marks: list[tuple[str, float]] = []
+
+    def mark(self, stage: str) -> None:
+        if self.active:
+            now = time.perf_counter()
+            self.marks.append((stage, now - self.last))
+            self.last = now
+
+    def report(self) -> None:
+        if self.active:
+            total = sum(t for _, t in self.marks)
+            parts = ", ".join(f"{stage} {1e3 * t:.1f}" for stage, t in self.marks)
+            log.warning("compile %s: %.1f ms (%s)", self.name, 1e3 * total, parts)

@@ -1,0 +1,77 @@
+"""What surrounds a compile: hints (a stack, innermost wins), libraries to link, the target."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flydsl.diag import UnsupportedHint
+
+KNOWN_HINTS = (
+    "waves_per_eu",
+    "fast_fp_math",
+    "unsafe_fp_math",
+    "fastmath",
+    "llvm_options",
+    "ktrace",
+    "ktrace_blocks",
+    "opt_level",
+)
+_local = threading.local()
+
+
+def checked_hints(hints: dict[str, Any] | None) -> dict[str, Any]:
+    """Return hints as a new dict; `maxnreg` is refused, unknown names warn."""
+    hints = dict(hints or {})
+    if "maxnreg" in hints:
+        raise UnsupportedHint(hint="maxnreg")
+    for name in hints:
+        if name not in KNOWN_HINTS:
+            known = ", ".join(KNOWN_HINTS)
+            warnings.warn(f"compile hint '{name}' is unknown and has no effect; known: {known}", stacklevel=3)
+    return hints
+
+
+class CompilationContext:
+    """One compile in progress, or the ambient one of this thread."""
+
+    def __init__(self, hints: dict[str, Any] | None = None):
+        self.hints = checked_hints(hints)
+        self.link_libs: list[str] = []
+
+    @classmethod
+    def get_current(cls) -> CompilationContext | None:
+        """Return this thread's innermost context, or None."""
+        stack = getattr(_local, "stack", None)
+        return stack[-1] if stack else None
+
+    @classmethod
+    @contextmanager
+    def create(cls, hints: dict[str, Any] | None = None) -> Iterator[CompilationContext]:
+        """Enter a context that inherits the ambient hints."""
+        context = cls({**cls.get_compile_hints(), **(hints or {})})
+        stack = _local.__dict__.setdefault("stack", [])
+        stack.append(context)
+        try:
+            yield context
+        finally:
+            stack.pop()
+
+    @classmethod
+    def compile_hints(cls, hints: dict[str, Any]) -> Any:
+        """Return a context manager: `hints` hold for compiles inside the block."""
+        return cls.create(hints)
+
+    @classmethod
+    def get_compile_hints(cls) -> dict[str, Any]:
+        """Return the hints in force."""
+        current = cls.get_current()
+        return dict(current.hints) if current is not None else {}
+
+    def add_link_lib(self, path: str) -> None:
+        """Link a device bitcode file into this compile."""
+        if path not in self.link_libs:
+            self.link_libs.append(path)

@@ -1,0 +1,105 @@
+"""Memory on the host side of a launch: address, shape, strides and element type of NumPy, torch and DLPack tensors. Imports no torch."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flydsl.diag import TensorDtype
+
+TORCH_ELEMENTS = {
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "bool": "i1",
+    "uint8": "i8",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "float8_e5m2": "f8E5M2",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+    "float8_e4m3fnuz": "f8E4M3FNUZ",
+}
+NUMPY_ELEMENTS = {
+    **TORCH_ELEMENTS,
+    "uint16": "i16",
+    "uint32": "i32",
+    "uint64": "i64",
+    "float8_e8m0fnu": "f8E8M0FNU",
+    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+    "float8_e4m3": "f8E4M3",
+}
+
+
+@dataclass(frozen=True)
+class HostArray:
+    """`address` in bytes, `strides` in elements; `device` is -1 on the host, else the GPU's number. `owner` keeps the memory alive."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    elem: str
+    itemsize: int
+    device: int
+    owner: Any
+
+    @property
+    def extent_bytes(self) -> tuple[int, int]:
+        """The first byte and the byte behind the last one, relative to the address."""
+        if 0 in self.shape:
+            return 0, 0
+        low = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s < 0)
+        high = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s > 0)
+        return low * self.itemsize, (high + 1) * self.itemsize
+
+
+def host_array(tensor: Any, missing_ok: bool = False) -> HostArray | None:
+    """Return the memory of a tensor.
+
+    Raises TensorDtype: its element type has no counterpart; TypeError: it exposes no memory (None with `missing_ok`).
+    """
+    if isinstance(tensor, np.ndarray):
+        return _numpy(tensor)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(tensor, torch.Tensor):
+        return _torch(tensor)
+    if hasattr(tensor, "__dlpack__"):
+        return _dlpack(tensor)
+    if missing_ok:
+        return None
+    raise TypeError(f"{type(tensor).__name__} exposes no memory: pass a NumPy array, a torch tensor, or one with __dlpack__")
+
+
+def _numpy(array: np.ndarray) -> HostArray:
+    elem = _element(NUMPY_ELEMENTS, array.dtype.name, "NumPy")
+    size = array.itemsize
+    strides = tuple(s // size for s in array.strides)
+    return HostArray(array.ctypes.data, array.shape, strides, elem, size, -1, array)
+
+
+def _torch(tensor: Any) -> HostArray:
+    name = str(tensor.dtype).removeprefix("torch.")
+    elem = _element(TORCH_ELEMENTS, name, "torch")
+    device = tensor.device.index or 0 if tensor.device.type == "cuda" else -1
+    return HostArray(
+        tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), elem, tensor.element_size(), device, tensor
+    )
+
+
+def _dlpack(tensor: Any) -> HostArray:
+    array = np.from_dlpack(tensor)
+    found = _numpy(array)
+    return HostArray(found.address, found.shape, found.strides, found.elem, found.itemsize, -1, (tensor, array))
+
+
+def _element(table: dict[str, str], name: str, library: str) -> str:
+    elem = table.get(name)
+    if elem is None:
+        raise TensorDtype(library=library, dtype=name, supported=", ".join(table))
+    return elem

@@ -1,0 +1,448 @@
+"""Launch arguments: how a Python object becomes a parameter of a compiled function.
+
+A `JitArgument` wraps one object. It states what specialises the code (`signature`), the IR types of the host function's parameter, the DSL
+value inside, and at each launch the flat machine values: pointers as integers, numbers, in the order that `fly-rewrite-func-signature` uses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from flydsl import layout as la
+from flydsl.compiler.host_arrays import HostArray, host_array
+from flydsl.diag import ArgumentType, StrideNotUnit, TensorRank
+from flydsl.dialects import type_of
+from flydsl.expr.enum import AddressSpace, space_name
+from flydsl.expr.numeric import Boolean, Float32, Int32, Int64, Numeric
+from flydsl.expr.typing import Constexpr, Pointer, Stream, Tensor
+from flydsl.expr.values import wrap as wrap_value
+from flydsl.ir import get_context, get_types, ir
+from flydsl.layout.view import MemRef, Ptr
+
+
+class JitArgument:
+    """Base of the wrappers. `dsl_type` is the class of the value that the traced function sees."""
+
+    dsl_type: type | None = None
+
+    def signature(self) -> Hashable:
+        """Return what the generated code depends on."""
+        raise NotImplementedError
+
+    def ir_types(self) -> list[ir.Type]:
+        """Return the types of the host function's parameters."""
+        raise NotImplementedError
+
+    def dsl(self, values: Sequence[ir.Value]) -> Any:
+        """Return the DSL value made of the parameters' IR values."""
+        raise NotImplementedError
+
+    def flat(self) -> list[Any]:
+        """Return the machine values of a launch."""
+        raise NotImplementedError
+
+    def buffer(self) -> HostArray | None:
+        """Return the memory that the argument gives access to, or None."""
+        return None
+
+    # The protocol's names
+
+    def __get_ir_types__(self) -> list[ir.Type]:
+        return self.ir_types()
+
+    def __cache_signature__(self) -> Hashable:
+        return self.signature()
+
+
+class MemRefJitArg(JitArgument):
+    """A tensor. The layout is static until `mark_*` makes parts of it dynamic; all of these return the object itself."""
+
+    dsl_type = Tensor
+
+    def __init__(
+        self,
+        array: HostArray,
+        *,
+        assumed_align: int | None = None,
+        use_32bit_stride: bool = False,
+        dynamic_layout: bool = False,
+    ):
+        if not array.shape:
+            raise TensorRank()
+        if assumed_align is not None and assumed_align < 1:
+            raise ValueError(f"assumed_align must be at least 1, got {assumed_align}")
+        self.array = array
+        self.align = assumed_align or 0
+        self.stride_width = 32 if use_32bit_stride else 64
+        self._shape_div: dict[int, int] = {}
+        self._stride_div: dict[int, int] = {}
+        self._plain: MemRef | None = None
+        if dynamic_layout:
+            self.mark_layout_dynamic()
+
+    shape = property(lambda self: self.array.shape)
+    strides = property(lambda self: self.array.strides)
+    rank = property(lambda self: len(self.array.shape))
+    dtype = property(lambda self: self.array.elem)
+    is_layout_dynamic = property(lambda self: bool(self._shape_div or self._stride_div))
+    shape_dyn_indices = property(lambda self: sorted(self._shape_div))
+    stride_dyn_indices = property(lambda self: sorted(self._stride_div))
+
+    def mark_layout_dynamic(self, leading_dim: int | None = None, divisibility: int = 1) -> MemRefJitArg:
+        """Make all extents dynamic, and all strides but that of `leading_dim`, which must be 1."""
+        strides = self.array.strides
+        if leading_dim is None:
+            leading_dim = next((i for i, s in enumerate(strides) if s == 1), -1)
+            if leading_dim < 0:
+                raise StrideNotUnit(shape=self.array.shape, strides=strides)
+        (leading_dim,) = self._dims(leading_dim)
+        if strides[leading_dim] != 1:
+            raise ValueError(f"leading_dim={leading_dim} has stride {strides[leading_dim]}, not 1")
+        self._check_divisibility([divisibility])
+        self._shape_div = dict.fromkeys(range(self.rank), 1)
+        self._stride_div = {i: divisibility for i in range(self.rank) if i != leading_dim}
+        self._plain = None
+        return self
+
+    def mark_shape_dynamic(self, dims: int | Sequence[int], divisibility: int | Sequence[int] = 1) -> MemRefJitArg:
+        """Make extents dynamic, each known to be a multiple of its divisibility (a power of two)."""
+        self._mark(self._shape_div, dims, divisibility)
+        return self
+
+    def mark_stride_dynamic(self, dims: int | Sequence[int], divisibility: int | Sequence[int] = 1) -> MemRefJitArg:
+        """Make strides dynamic, each known to be a multiple of its divisibility (a power of two)."""
+        self._mark(self._stride_div, dims, divisibility)
+        return self
+
+    def _mark(self, table: dict[int, int], dims: int | Sequence[int], divisibility: int | Sequence[int]) -> None:
+        dims = self._dims(dims)
+        divs = [divisibility] * len(dims) if isinstance(divisibility, int) else list(divisibility)
+        if len(divs) != len(dims):
+            raise ValueError(f"{len(dims)} dims but {len(divs)} divisibilities")
+        self._check_divisibility(divs)
+        table.update(zip(dims, divs, strict=True))
+        self._plain = None
+
+    def _dims(self, dims: int | Sequence[int]) -> list[int]:
+        out = []
+        for d in [dims] if isinstance(dims, int) else dims:
+            if not -self.rank <= d < self.rank:
+                raise ValueError(f"dimension {d} is out of range for a tensor of {self.rank} dimensions")
+            out.append(d % self.rank)
+        return out
+
+    def _check_divisibility(self, divs: Sequence[int]) -> None:
+        for d in divs:
+            if not isinstance(d, int) or d < 1 or d & (d - 1):
+                raise ValueError(f"divisibility must be a power of two, got {d}")
+
+    @property
+    def plain(self) -> MemRef:
+        """The type as a plain value."""
+        if self._plain is None:
+            shape = tuple(
+                la.Sym(32, self._shape_div[i]) if i in self._shape_div else int(n)
+                for i, n in enumerate(self.array.shape)
+            )
+            stride = tuple(
+                la.Sym(self.stride_width, self._stride_div[i]) if i in self._stride_div else int(s)
+                for i, s in enumerate(self.array.strides)
+            )
+            layout = la.Layout(shape[0], stride[0]) if len(shape) == 1 else la.Layout(shape, stride)
+            self._plain = MemRef(Ptr(self.array.elem, "global", self.align), layout)
+        return self._plain
+
+    def signature(self) -> Hashable:
+        return ("tensor", self.plain)
+
+    def ir_types(self) -> list[ir.Type]:
+        return [type_of(self.plain, get_context())]
+
+    def dsl(self, values: Sequence[ir.Value]) -> Tensor:
+        return wrap_value(self.plain, values[0])
+
+    def flat(self) -> list[int]:
+        array = self.array
+        shape = [array.shape[i] for i in sorted(self._shape_div)]
+        stride = [array.strides[i] for i in sorted(self._stride_div)]
+        return [array.address, *shape, *stride]
+
+    def buffer(self) -> HostArray:
+        return self.array
+
+
+class TorchTensorJitArg(MemRefJitArg):
+    """A torch tensor."""
+
+
+class DLTensorJitArg(MemRefJitArg):
+    """Any tensor that exposes its memory: NumPy, DLPack, torch."""
+
+
+def from_dlpack(tensor: Any, *, assumed_align: int | None = None, use_32bit_stride: bool = False) -> DLTensorJitArg:
+    """Wrap a tensor with a fully static layout; `assumed_align` in bytes."""
+    return DLTensorJitArg(host_array(tensor), assumed_align=assumed_align, use_32bit_stride=use_32bit_stride)
+
+
+def from_torch_tensor(
+    tensor: Any, *, assumed_align: int | None = None, use_32bit_stride: bool = False
+) -> TorchTensorJitArg:
+    """Wrap a torch tensor with a fully static layout; `assumed_align` in bytes."""
+    return TorchTensorJitArg(host_array(tensor), assumed_align=assumed_align, use_32bit_stride=use_32bit_stride)
+
+
+class PointerJitArg(JitArgument):
+    """A raw address with an element type."""
+
+    dsl_type = Pointer
+
+    def __init__(
+        self,
+        element_type: type[Numeric],
+        pointer: ctypes.c_void_p | int | None,
+        address_space: AddressSpace = AddressSpace.Global,
+        alignment: int | None = None,
+    ):
+        address = pointer.value if isinstance(pointer, ctypes.c_void_p) else pointer
+        self.address = int(address or 0)
+        self.plain = Ptr(element_type.element.mlir, space_name(address_space), alignment or 0)
+
+    def signature(self) -> Hashable:
+        return ("pointer", self.plain)
+
+    def ir_types(self) -> list[ir.Type]:
+        return [type_of(self.plain, get_context())]
+
+    def dsl(self, values: Sequence[ir.Value]) -> Pointer:
+        return wrap_value(self.plain, values[0])
+
+    def flat(self) -> list[int]:
+        return [self.address]
+
+
+def from_c_void_p(
+    element_type: type[Numeric],
+    pointer: ctypes.c_void_p | int | None,
+    *,
+    address_space: AddressSpace = AddressSpace.Global,
+    assumed_align: int | None = None,
+) -> PointerJitArg:
+    """Wrap an address; `assumed_align` in bytes (default: that of the element type)."""
+    return PointerJitArg(element_type, pointer, address_space, assumed_align)
+
+
+class NumericJitArg(JitArgument):
+    """A number of a scalar class."""
+
+    def __init__(self, cls: type[Numeric], value: Any):
+        self.dsl_type = cls
+        number = cls(value.value if isinstance(value, Numeric) else value)
+        self.number = number.value
+
+    def signature(self) -> Hashable:
+        return self.dsl_type
+
+    def ir_types(self) -> list[ir.Type]:
+        return [get_types().by_name[self.dsl_type.element.mlir]]
+
+    def dsl(self, values: Sequence[ir.Value]) -> Numeric:
+        return self.dsl_type(values[0])
+
+    def flat(self) -> list[Any]:
+        return [self.number]
+
+
+class StreamJitArg(JitArgument):
+    """A stream: None (default), an integer handle, a torch stream, or `fx.Stream` of one."""
+
+    dsl_type = Stream
+
+    def __init__(self, value: Any = None):
+        value = value.value if isinstance(value, Stream) else value
+        handle = getattr(value, "cuda_stream", value)
+        self.handle = int(handle) if handle is not None else 0
+
+    def signature(self) -> Hashable:
+        return "stream"
+
+    def ir_types(self) -> list[ir.Type]:
+        return [get_types().llvm_ptr(0)]
+
+    def dsl(self, values: Sequence[ir.Value]) -> Stream:
+        return Stream(values[0])
+
+    def flat(self) -> list[int]:
+        return [self.handle]
+
+
+class StaticJitArg(JitArgument):
+    """A compile-time Python value: it takes no parameter, and another value is another specialisation."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def signature(self) -> Hashable:
+        return ("static", type(self.value), self.value)
+
+    def ir_types(self) -> list[ir.Type]:
+        return []
+
+    def dsl(self, values: Sequence[ir.Value]) -> Any:
+        return self.value
+
+    def flat(self) -> list[Any]:
+        return []
+
+
+class DslJitArg(JitArgument):
+    """A DSL value with no run-time part (layout, tile, atom, tiled copy)."""
+
+    def __init__(self, value: Any):
+        self.value = value
+        self.dsl_type = type(value)
+
+    def signature(self) -> Hashable:
+        return (self.dsl_type, self.value.plain)
+
+    def ir_types(self) -> list[ir.Type]:
+        return []
+
+    def dsl(self, values: Sequence[ir.Value]) -> Any:
+        return self.value
+
+    def flat(self) -> list[Any]:
+        return []
+
+
+class CustomJitArg(JitArgument):
+    """An object of a class that implements the public protocol `__get_ir_types__` and `__c_abi_spec__`."""
+
+    def __init__(self, wrapped: Any, dsl_type: type):
+        self.wrapped = wrapped
+        self.dsl_type = dsl_type
+
+    def signature(self) -> Hashable:
+        sign = getattr(self.wrapped, "__cache_signature__", None)
+        return (type(self.wrapped), sign() if sign is not None else tuple(map(str, self.wrapped.__get_ir_types__())))
+
+    def ir_types(self) -> list[ir.Type]:
+        with get_context(), ir.Location.unknown():
+            return list(self.wrapped.__get_ir_types__())
+
+    def dsl(self, values: Sequence[ir.Value]) -> Any:
+        return self.dsl_type.__construct_from_ir_values__(list(values))
+
+    def flat(self) -> list[Any]:
+        out = []
+        for ctype, fill in self.wrapped.__c_abi_spec__():
+            storage = ctype()
+            fill(self.wrapped, storage)
+            out.append(storage.value)
+        return out
+
+
+class JitArgumentRegistry:
+    """Which wrapper a Python type gets when it is passed for a launch parameter."""
+
+    registry: dict[type, tuple[Callable, type | None]] = {}
+    jit_arg2dsl_type: dict[type, type] = {}
+
+    @classmethod
+    def register(cls, py_type: type, *, dsl_type: type | None = None) -> Callable:
+        """Decorate a constructor (a JitArgument class or a function) for `py_type`; ValueError when it has one."""
+
+        def decorate(constructor: Callable) -> Callable:
+            if py_type in cls.registry:
+                raise ValueError(f"{py_type.__name__} already has a registered constructor")
+            cls.registry[py_type] = (constructor, dsl_type)
+            if dsl_type is not None and isinstance(constructor, type):
+                cls.jit_arg2dsl_type[constructor] = dsl_type
+            return constructor
+
+        return decorate
+
+    @classmethod
+    def register_jit_arg(cls, jit_arg: type, dsl_type: type) -> None:
+        """State the DSL class of a JitArgument class; ValueError when it has one."""
+        if jit_arg in cls.jit_arg2dsl_type:
+            raise ValueError(f"{jit_arg.__name__} already has a DSL type")
+        cls.jit_arg2dsl_type[jit_arg] = dsl_type
+
+    @classmethod
+    def get(cls, py_type: type) -> tuple[Callable, type | None] | None:
+        """Return (constructor, DSL class) of a type or its nearest registered parent, or None."""
+        for base in py_type.__mro__:
+            if base in cls.registry:
+                return cls.registry[base]
+        return None
+
+    @classmethod
+    def get_dsl_type(cls, jit_arg_type: type) -> type | None:
+        """Return the DSL class of a JitArgument class."""
+        for base in jit_arg_type.__mro__:
+            if base in cls.jit_arg2dsl_type:
+                return cls.jit_arg2dsl_type[base]
+        return getattr(jit_arg_type, "dsl_type", None)
+
+
+def is_type_param_annotation(annotation: Any) -> bool:
+    """Return whether a parameter takes a class (`type`, `Type[...]`)."""
+    return annotation is type or getattr(annotation, "__origin__", None) is type
+
+
+def wrap(value: Any, annotation: Any, parameter: str, function: str) -> JitArgument:
+    """Return the JitArgument of `value` passed for a parameter.
+
+    Raises ArgumentType: nothing is known about the value's type.
+    """
+    if isinstance(value, JitArgument):
+        return value
+    if Constexpr.is_annotation(annotation):
+        return StaticJitArg(Constexpr.checked(annotation, value, parameter))
+    if annotation is Stream or isinstance(value, Stream):
+        return StreamJitArg(value)
+    if is_type_param_annotation(annotation) or isinstance(value, type):
+        return StaticJitArg(value)
+    if isinstance(annotation, type) and issubclass(annotation, Numeric) and isinstance(value, (int, float, bool)):
+        return NumericJitArg(annotation, value)
+    if isinstance(value, Numeric):
+        return NumericJitArg(type(value), value)
+    return _by_type(value, annotation, parameter, function)
+
+
+def _by_type(value: Any, annotation: Any, parameter: str, function: str) -> JitArgument:
+    found = JitArgumentRegistry.get(type(value))
+    if found is not None:
+        constructor, dsl_type = found
+        made = constructor(value)
+        if isinstance(made, JitArgument):
+            return made
+        return CustomJitArg(made, dsl_type or JitArgumentRegistry.get_dsl_type(type(made)))
+    if hasattr(value, "__get_ir_types__") and hasattr(value, "__c_abi_spec__"):
+        return CustomJitArg(value, JitArgumentRegistry.get_dsl_type(type(value)) or type(value))
+    if isinstance(value, bool):
+        return NumericJitArg(Boolean, value)
+    if isinstance(value, int):
+        return NumericJitArg(Int32 if -(2**31) <= value < 2**31 else Int64, value)
+    if isinstance(value, float):
+        return NumericJitArg(Float32, value)
+    if getattr(value, "is_static", False) is True and hasattr(value, "plain"):
+        return DslJitArg(value)
+    if hasattr(value, "cuda_stream"):
+        return StreamJitArg(value)
+    array = host_array(value, missing_ok=True)
+    if array is not None:
+        return MemRefJitArg(array, dynamic_layout=True)
+    declared = getattr(annotation, "__name__", "no type") if annotation is not inspect.Parameter.empty else "no type"
+    raise ArgumentType(
+        parameter=parameter,
+        got=type(value).__name__,
+        function=function,
+        declared=declared,
+        advice="pass a number, an array (NumPy, torch, DLPack), a stream, or register the type with JitArgumentRegistry",
+    )
+
+

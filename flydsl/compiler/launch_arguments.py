@@ -1,0 +1,101 @@
+"""Arguments of a kernel inside a jit function: which become parameters of the `gpu.func`, and how the body gets them back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from flydsl.compiler.protocol import construct_from_ir_values, extract_to_ir_values
+from flydsl.diag import LaunchGeometry
+from flydsl.expr.numeric import Numeric
+from flydsl.expr.typing import Constexpr, Stream
+from flydsl.expr.values import FlyValue
+from flydsl.expr.values import wrap as wrap_value
+from flydsl.ir import ir
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class KernelArguments:
+    """`types`, `values`, `names` of the parameters; static arguments take none."""
+
+    def __init__(self, signature: inspect.Signature, bound: inspect.BoundArguments):
+        self.types: list[ir.Type] = []
+        self.values: list[ir.Value] = []
+        self.names: list[str] = []
+        self._plan: list[tuple[inspect.Parameter, Any]] = []
+        for name, value in bound.arguments.items():
+            parameter = signature.parameters[name]
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                parts = [self._add(f"{name}[{i}]", v, parameter) for i, v in enumerate(value)]
+                self._plan.append((parameter, parts))
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                parts = {k: self._add(k, v, parameter) for k, v in value.items()}
+                self._plan.append((parameter, parts))
+            else:
+                self._plan.append((parameter, self._add(name, value, parameter)))
+
+    def _add(self, name: str, value: Any, parameter: inspect.Parameter) -> tuple[int, Callable]:
+        """Add the parameters of one argument; return (how many, function from their block arguments to the value)."""
+        values, rebuild = _decompose(value, parameter.annotation)
+        self.types += [v.type for v in values]
+        self.values += values
+        self.names += [name] if len(values) == 1 else [f"{name}.{i}" for i in range(len(values))]
+        return len(values), rebuild
+
+    def rebuild(self, arguments: list[ir.Value]) -> tuple[list, dict]:
+        """Return (args, kwargs) of the call of the body, made of the entry block's arguments."""
+        taken = iter(arguments)
+
+        def make(part: tuple[int, Callable]) -> Any:
+            count, rebuild = part
+            return rebuild([next(taken) for _ in range(count)])
+
+        args: list = []
+        kwargs: dict = {}
+        for parameter, parts in self._plan:
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                args += [make(p) for p in parts]
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                kwargs.update({k: make(p) for k, p in parts.items()})
+            elif parameter.kind in _POSITIONAL:
+                args.append(make(parts))
+            else:
+                kwargs[parameter.name] = make(parts)
+        return args, kwargs
+
+
+def _decompose(value: Any, annotation: Any) -> tuple[list[ir.Value], Callable]:
+    if Constexpr.is_annotation(annotation) or isinstance(value, (type, Stream)):
+        return [], lambda _: value
+    if isinstance(value, FlyValue):
+        if value.is_static:
+            return [], lambda _: value
+        return [value.ir_value()], lambda values: wrap_value(value.plain, values[0])
+    if isinstance(annotation, type) and issubclass(annotation, Numeric) and isinstance(value, (int, float)):
+        value = annotation(value)
+    if isinstance(value, Numeric) and value.is_static():
+        return [], lambda _: value
+    try:
+        values = list(extract_to_ir_values(value))
+    except TypeError:
+        return [], lambda _: value  # a plain Python object is a compile-time constant
+    return values, lambda values: construct_from_ir_values(type(value), values, value)
+
+
+def launch_sizes(sizes: Any, parameter: str) -> list:
+    """Return three launch sizes: Python ints where static, Numerics otherwise."""
+    items = list(sizes) if isinstance(sizes, (tuple, list)) else [sizes]
+    if not 1 <= len(items) <= 3:
+        raise LaunchGeometry(parameter=parameter, value=sizes)
+    out = []
+    for n in items:
+        if isinstance(n, Numeric) and n.is_static():
+            n = n.value
+        if isinstance(n, float) or isinstance(n, bool) or not isinstance(n, (int, Numeric, ir.Value)):
+            raise LaunchGeometry(parameter=parameter, value=sizes)
+        if isinstance(n, int) and n < (0 if parameter == "grid" else 1):
+            raise LaunchGeometry(parameter=parameter, value=sizes)
+        out.append(n)
+    return out + [1] * (3 - len(out))

@@ -1,0 +1,1 @@
+"""Devices, launches and caches. Sees artifacts and targets only, no IR."""

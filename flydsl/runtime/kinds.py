@@ -1,0 +1,87 @@
+"""Where kernels run: registered runtime kinds, `rocm` (HIP) and `sim` (the simulator). The first launch says which one it is."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from flydsl.utils import env
+from flydsl.utils.logger import log
+
+
+class Loaded(Protocol):
+    """An artifact made ready on a runtime."""
+
+    def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:
+        """Return `launch(kernel, grid, block, cluster, smem, stream, arguments)` for one host call."""
+        ...
+
+
+class Runtime(Protocol):
+    """A place where artifacts run."""
+
+    name: str
+
+    def load(self, artifact: Any) -> Loaded:
+        """Make an artifact ready."""
+        ...
+
+
+_kinds: dict[str, Callable[[], Runtime]] = {}
+_said: set[str] = set()
+
+
+def register_runtime(name: str, make: Callable[[], Runtime]) -> None:
+    """Register a runtime kind; `make` is called once, on first use."""
+    _kinds[name] = functools.lru_cache(maxsize=1)(make)
+
+
+def _sim() -> Runtime:
+    from flydsl.runtime.sim import SimRuntime
+
+    return SimRuntime()
+
+
+def _rocm() -> Runtime:
+    from flydsl.runtime.rocm import RocmRuntime
+
+    return RocmRuntime()
+
+
+register_runtime("sim", _sim)
+register_runtime("rocm", _rocm)
+
+
+def hip_device_count() -> int:
+    """Return how many AMD GPUs HIP finds; 0 without HIP."""
+    from flydsl.targets.rocm import hip
+
+    return hip.device_count()
+
+
+def runtime_kind() -> str:
+    """Return the kind in force: `FLYDSL_RUNTIME_KIND`, or by what the machine has."""
+    kind = env.runtime.kind
+    if kind == "auto":
+        kind = "rocm" if _has_amd_gpu() else "sim"
+    return kind
+
+
+@functools.lru_cache(maxsize=1)
+def _has_amd_gpu() -> bool:
+    import os
+
+    return os.path.exists("/dev/kfd") and hip_device_count() > 0
+
+
+def current_runtime() -> Runtime:
+    """Return the runtime in force."""
+    return _kinds[runtime_kind()]()
+
+
+def say_once(text: str) -> None:
+    """Log a line the first time."""
+    if text not in _said:
+        _said.add(text)
+        log.warning(text)

@@ -1,0 +1,47 @@
+"""The `flydsl` command. Each subcommand is a module with `add_arguments(parser)` and `run(args) -> exit status`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+
+COMMANDS = {
+    "compile": ("compile_command", "compile a jit function of a file and print IR, ISA or code"),
+    "doctor": ("doctor", "say what is installed, which devices and tools there are, and what is missing"),
+    "layout": ("layout_command", "evaluate, print and draw a layout"),
+    "explain": ("explain", "explain an error code"),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    parser = argparse.ArgumentParser(prog="flydsl", description="FlyDSL: GPU kernels in Python, with and without a GPU.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    chosen = next((a for a in argv if not a.startswith("-")), "")
+    for name, (module, text) in COMMANDS.items():
+        sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name == chosen:
+            command = importlib.import_module(f"flydsl.tools.{module}")
+            command.add_arguments(sub)
+            sub.set_defaults(run=command.run)
+    args = parser.parse_args(argv)
+    try:
+        return args.run(args) or 0
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as e:
+        from flydsl.diag import FlyError
+        from flydsl.utils import env
+
+        if not isinstance(e, FlyError) or env.debug.level:
+            raise
+        sys.stderr.write(f"{e}\n")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""`flydsl doctor`: versions, devices, tools; for everything that is missing, the command that installs it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import platform
+import sys
+
+import flydsl
+
+PACKAGES = {
+    "numpy": "pip install numpy",
+    "ml_dtypes": "pip install ml_dtypes",
+    "llvmlite": "pip install llvmlite",
+    "torch-mlir": "pip install torch-mlir==20261001",
+}
+OPTIONAL = {
+    "ziglang": ("linking code objects without ROCm or LLVM", "pip install 'flydsl[hsaco]'"),
+    "torch": ("kernels on torch tensors", "pip install torch"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """No arguments."""
+
+
+def run(args: argparse.Namespace) -> int:
+    missing = _packages()
+    missing += _tools()
+    _devices()
+    if missing:
+        sys.stdout.write("\nmissing:\n" + "".join(f"  {name}: {fix}\n" for name, fix in missing))
+    else:
+        sys.stdout.write("\nnothing is missing\n")
+    return 1 if any(name in PACKAGES for name, _ in missing) else 0
+
+
+def _say(name: str, text: str) -> None:
+    sys.stdout.write(f"{name:14} {text}\n")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _packages() -> list[tuple[str, str]]:
+    _say("flydsl", flydsl.__version__)
+    _say("python", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}")
+    missing = []
+    for package, fix in PACKAGES.items():
+        version = _version(package)
+        _say(package, version or "not installed")
+        if version is None:
+            missing.append((package, fix))
+    for package, (use, fix) in OPTIONAL.items():
+        version = _version(package)
+        _say(package, version or f"not installed (optional: {use})")
+        if version is None and package == "torch":
+            missing.append((f"{package} (optional)", fix))
+    return missing
+
+
+def _tools() -> list[tuple[str, str]]:
+    from flydsl.diag import FlyError
+
+    missing = []
+    if _version("llvmlite"):
+        import llvmlite.binding as llvm
+
+        _say("LLVM", ".".join(map(str, llvm.llvm_version_info)))
+    try:
+        from flydsl.targets.rocm.tools import find_lld
+
+        _say("linker", str(find_lld()))
+    except (FlyError, ImportError):
+        _say("linker", "not found")
+        missing.append(("linker (ld.lld)", "pip install 'flydsl[hsaco]', or install lld, or set FLYDSL_LLD"))
+    return missing
+
+
+def _devices() -> None:
+    from flydsl.runtime.device import target_arch
+    from flydsl.runtime.kinds import hip_device_count, runtime_kind
+
+    try:
+        count = hip_device_count()
+    except (OSError, ImportError):
+        count = 0
+    _say("AMD GPUs", str(count))
+    _say("runtime", {"sim": "sim (the simulator)", "rocm": "rocm (HIP)"}[runtime_kind()])
+    _say("target", target_arch())

@@ -1,0 +1,1 @@
+"""Switches, logging and legacy helpers."""
