@@ -8,14 +8,16 @@ from typing import Any
 
 from flydsl.diag import BufferAccess, BufferSpace
 from flydsl.dialects.values import GLOBAL
-from flydsl.expr.numeric.base import Numeric, NumericMeta, class_of_type
+from flydsl.expr.numeric import Float32, Index
+from flydsl.expr.numeric.base import Numeric, NumericMeta
 from flydsl.expr.pointers import Pointer, to_llvm_ptr
 from flydsl.expr.rocdl.bits import bit_size, bitcast
-from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.buffers import extent_bytes, records
+from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.values import chip, const_i32, dsl, i32, i64, operand, result_type, scalar
 from flydsl.expr.tensors import Tensor
 from flydsl.expr.values import build, shown
+from flydsl.expr.vector import Vector
 from flydsl.ir import constant, current, emit1, ir
 from flydsl.layout.view import MemRef
 
@@ -108,7 +110,7 @@ def extract_base_index(tensor: Any, address_space: int = 1) -> Any:
     """Return the address of a tensor's first element as an Index."""
     types = current().types
     base = to_llvm_ptr(tensor) if isinstance(tensor, (Pointer, Tensor)) else create_llvm_ptr(tensor, address_space)
-    return dsl(None, emit1("arith.index_cast", types.index, (emit1("llvm.ptrtoint", types.i64, (base,)),)))
+    return dsl(Index, emit1("arith.index_cast", types.index, (emit1("llvm.ptrtoint", types.i64, (base,)),)))
 
 
 def get_element_ptr(
@@ -231,6 +233,7 @@ def _byte_offset(offset: Any, unit_bits: int, mask: Any) -> ir.Value:
 
 
 def _class_of(dtype: Any, count: int) -> Any:
-    if count > 1:
+    """Return the class of a loaded value; an IR type asks for a raw one."""
+    if dtype is not None and not isinstance(dtype, NumericMeta):
         return None
-    return dtype if isinstance(dtype, NumericMeta) else class_of_type(current().types.f32) if dtype is None else None
+    return Vector if count > 1 else dtype or Float32

@@ -8,11 +8,13 @@ from typing import Any
 
 from flydsl.diag import BufferSize, BufferSpace, RocdlOperand
 from flydsl.dialects.values import BUFFER_DESC, GLOBAL
+from flydsl.expr.numeric import Int32
 from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.pointers import buffer_parts
 from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.values import chip, const_i32, dsl, i32, operand, scalar, static_int
 from flydsl.expr.values import FlyValue, build, emit_as, raw, shown
+from flydsl.expr.vector import Vector
 from flydsl.ir import constant, current, emit1, ir
 from flydsl.layout.view import MemRef, Ptr
 
@@ -65,7 +67,7 @@ def s_buffer_load(ptr: Any, offset: Any, *, count: int = 1, cache_modifier: int 
     else:
         at = emit1("arith.divui", types.i32, (elements, const_i32(8 // elem_bits)))
     type_ = types.i32 if count == 1 else types.vector(4, types.i32)
-    return dsl(None, operand(_s_load(type_, rsrc, at, aux=static_int(cache_modifier, "s_buffer_load", "cache_modifier"))))
+    return dsl(Int32 if count == 1 else Vector, operand(_s_load(type_, rsrc, at, aux=static_int(cache_modifier, "s_buffer_load", "cache_modifier"))))
 
 
 def _parts(ptr: Any, function: str) -> tuple[ir.Value, ir.Value]:

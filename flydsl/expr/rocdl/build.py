@@ -1,4 +1,5 @@
-"""Turn a row of `table` into a Python function: `rcp(res, arg)` emits `rocdl.rcp` and returns an object of class `res`.
+"""Turn a row of `table` into a Python function: `rcp(res, arg)` emits `rocdl.rcp` and returns an object of class `res`; given
+an IR type, a raw value with operators.
 
 The function is made once, on first use of its name; its arguments are taken by position or by name, matrix instructions also take
 them as one list.
@@ -8,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flydsl.diag import IntrinsicNotOnChip, RocdlArguments
+from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.expr.rocdl.attributes import attribute
 from flydsl.expr.rocdl.table import OpSpec, chips_with, lookup
 from flydsl.expr.rocdl.values import operand, result_type, wrapper
@@ -24,12 +26,20 @@ def builder(name: str) -> Callable | None:
     return None if spec is None else _make(spec)
 
 
+class OpResult(ArithValue):
+    """The value of an instruction that the reference names by its op class: `.result` is the value itself."""
+
+    @property
+    def result(self) -> ArithValue:
+        return self
+
+
 def _make(spec: OpSpec) -> Callable:
     params = spec.params[1:] if spec.has_result else spec.params
     operands = tuple((i, p) for i, (p, _, kind) in enumerate(params) if kind == "")
     attrs = tuple((i, p, mlir, kind) for i, (p, mlir, kind) in enumerate(params) if kind != "")
     options = {p for p, _, _ in spec.options}
-    has_result, op, checked = spec.has_result, spec.op, set()
+    has_result, op, is_op_class, checked = spec.has_result, spec.op, spec.is_op_class, set()
     total = len(params) + has_result
 
     def call(*args, **named) -> Any:
@@ -53,9 +63,12 @@ def _make(spec: OpSpec) -> Callable:
             else:
                 values.append(operand(x, hint if x.__class__ is float else None, spec.name, p, spec.text))
         attributes = _attributes(spec, attrs, rest, named, trace.types.memo) if attrs or named else None
-        if has_result:
-            return wrapper(args[0], type_, trace.types)(emit1(op, type_, values, attributes))
-        return emit(op, (), values, attributes)
+        if not has_result:
+            return emit(op, (), values, attributes)
+        value = emit1(op, type_, values, attributes)
+        if is_op_class and args[0] is type_:
+            return OpResult(value)
+        return wrapper(args[0], type_, trace.types)(value)
 
     call.__name__ = call.__qualname__ = spec.name
     call.__module__ = "flydsl.expr.rocdl"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from flydsl.expr.numeric import Boolean, Index
 from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.values import const_i32, dsl, operand
 from flydsl.expr.rocdl.wave import wave_id
@@ -33,7 +34,7 @@ def compute_cluster_position() -> tuple[Any, Any]:
     """Return (x, y) of the workgroup in its cluster, as Index."""
     index = current().types.index
     x, y = cluster_workgroup_id_x(), cluster_workgroup_id_y()
-    return tuple(dsl(None, emit1("arith.index_cast", index, (operand(v),))) for v in (x, y))
+    return tuple(dsl(Index, emit1("arith.index_cast", index, (operand(v),))) for v in (x, y))
 
 
 def is_wave_leader() -> Any:
@@ -41,7 +42,7 @@ def is_wave_leader() -> Any:
     types = current().types
     predicate = ir.IntegerAttr.get(types.i64, _EQUAL)
     attrs = {"predicate": predicate}
-    return dsl(None, emit1("arith.cmpi", types.i1, (operand(wave_id()), const_i32(0)), attrs))
+    return dsl(Boolean, emit1("arith.cmpi", types.i1, (operand(wave_id()), const_i32(0)), attrs))
 
 
 def cluster_signal_once_per_wg() -> None:

@@ -11,7 +11,7 @@ from flydsl.ir import constant, current, emit1
 
 
 def cvt_pk_bf16_f32(src_a_f32: Any, src_b_f32: Any) -> Any:
-    """Return an Int32: bf16 of `src_a_f32` in the low half, of `src_b_f32` in the high one, rounded to nearest even.
+    """Return an i32: bf16 of `src_a_f32` in the low half, of `src_b_f32` in the high one, rounded to nearest even.
 
     Written as a truncation of two values, for which LLVM takes v_cvt_pk_bf16_f32 where the chip has it: inline assembly would
     need an assembler and hide the operation from the scheduler and the simulator.
@@ -23,7 +23,7 @@ def cvt_pk_bf16_f32(src_a_f32: Any, src_b_f32: Any) -> Any:
 
 
 def cvt_off_f32_i4(src_i32: Any, byte_sel: Any = None) -> Any:
-    """Return a Float32: the low nibble of byte `byte_sel` of `src_i32`, signed, divided by 16.
+    """Return the f32 of the low nibble of byte `byte_sel` of `src_i32`, signed, divided by 16.
 
     Source   CDNA3 ISA, v_cvt_off_f32_i4: nibbles 0 to 7 give n/16, 8 to 15 give (n - 16)/16
     """

@@ -1,7 +1,7 @@
 """Enumerations of AMD chips."""
 
-from flydsl.expr.enum import TargetAddressSpace
 from flydsl.expr.enum import SyncScope as _AnyChip
+from flydsl.expr.enum import TargetAddressSpace
 
 AddressSpace = TargetAddressSpace
 

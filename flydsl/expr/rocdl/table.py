@@ -279,12 +279,16 @@ _JOINED = re.compile(r"(wmma_.*)_((?:fp8|bf8)_(?:fp8|bf8))$")
 
 @dataclass(frozen=True)
 class OpSpec:
-    """One instruction. `params` are (Python name, MLIR name, kind); kind "" is an SSA operand, "res" the result type."""
+    """One instruction. `params` are (Python name, MLIR name, kind); kind "" is an SSA operand, "res" the result type.
+
+    `is_op_class`: the reference exports the name as an op class, so that callers write `.result` after the call.
+    """
 
     name: str
     op: str
     params: tuple[tuple[str, str, str], ...]
     options: tuple[tuple[str, str, str], ...]
+    is_op_class: bool = False
 
     @property
     def has_result(self) -> bool:
@@ -312,11 +316,12 @@ def names() -> tuple[str, ...]:
 def lookup(name: str) -> OpSpec | None:
     """Return the instruction called `name`; both `mfma_f32_16x16x16f16` and the bindings' `..._` form are known."""
     base = name.rstrip("_")
+    is_op_class = name == base and base + "_" in _rows()
     signature = _rows().get(base, _rows().get(base + "_"))
     if signature is None:
         return None
     required, _, optional = signature.replace("MEMORY", _MEMORY).partition("*")
-    return OpSpec(base, _op_name(base), _params(required), _params(optional))
+    return OpSpec(base, _op_name(base), _params(required), _params(optional), is_op_class)
 
 
 def chips_with(name: str) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from typing import Any
 
 from flydsl import arch as chips
 from flydsl.diag import IntrinsicNotOnChip, RocdlOperand, RocdlStatic
-from flydsl.expr.numeric.base import Numeric, NumericMeta, class_of_type, raw, wrap
+from flydsl.expr.numeric.base import Numeric, NumericMeta, raw, wrap
+from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.expr.vector import Vector
-from flydsl.expr.vector.core import make as make_vector
+from flydsl.expr.vector.core import VectorMeta
 from flydsl.ir import constant, current, get_types, ir
 from flydsl.ir.context import Types
 from flydsl.ir.trace import active
@@ -117,13 +118,17 @@ def result_type(res: Any, name: str = "", signature: str = "") -> ir.Type:
 
 
 def dsl(res: Any, value: ir.Value) -> Any:
-    """Return `value` as an object of class `res`, or of the class that belongs to its type; structs and pointers stay raw."""
+    """Return `value` as what `res` asks for; see `wrapper`."""
     return wrapper(res, value.type, get_types())(value)
 
 
 def wrapper(res: Any, type_: ir.Type, types: Types) -> Callable[[ir.Value], Any]:
-    """Return what makes a DSL object of values of `type_`: an instance of `res` where that is a scalar class."""
-    key = ("rocdl.wrapper", res if isinstance(res, NumericMeta) else type_)
+    """Return what makes an object of values of `type_`.
+
+    Where `res` is a scalar class or Vector: an instance of it. Where it is an IR type: a raw value with operators, as in the
+    reference, whose integers have no sign: `>>` shifts zeros in, which kernels rely on when they unpack results.
+    """
+    key = ("rocdl.wrapper", res if isinstance(res, type) else type_)
     make = types.memo.get(key)
     if make is None:
         make = types.memo[key] = _wrapper(res, type_)
@@ -133,13 +138,10 @@ def wrapper(res: Any, type_: ir.Type, types: Types) -> Callable[[ir.Value], Any]
 def _wrapper(res: Any, type_: ir.Type) -> Callable[[ir.Value], Any]:
     if isinstance(res, NumericMeta):
         return partial(wrap, res)
-    if isinstance(type_, ir.VectorType) and len(type_.shape) == 1:
-        shape, dtype = (type_.shape[0],), class_of_type(type_.element_type)
-        return lambda value: make_vector(value, shape, dtype)
-    if isinstance(type_, ir.VectorType):
+    if isinstance(res, VectorMeta):
         return Vector
-    if isinstance(type_, (ir.IntegerType, ir.FloatType, ir.IndexType)):
-        return partial(wrap, class_of_type(type_))
+    if isinstance(type_, (ir.VectorType, ir.IntegerType, ir.FloatType, ir.IndexType)):
+        return ArithValue
     return lambda value: value
 
 

@@ -4,7 +4,15 @@ import pytest
 
 from flydsl.expr import rocdl
 from flydsl.expr.numeric import (
-    BFloat16, Float4E2M1FN, Float8E4M3FN, Float16, Float32, Int8, Int32, Uint8, Uint32,
+    BFloat16,
+    Float4E2M1FN,
+    Float8E4M3FN,
+    Float16,
+    Float32,
+    Int8,
+    Int32,
+    Uint8,
+    Uint32,
 )
 
 # Printed by the reference (black box).

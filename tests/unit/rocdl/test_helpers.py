@@ -5,13 +5,15 @@ import pytest
 from flydsl.diag import IntrinsicNotOnChip, RocdlArguments, RocdlOperand, RocdlStatic
 from flydsl.expr import rocdl
 from flydsl.expr.numeric import Boolean, Float32, Int32, Int64
+from flydsl.expr.numeric.raw_value import ArithValue
+from flydsl.expr.vector import Vector
 from flydsl.ir import ir
 
 
 def test_wave_exchange(body):
     with body("gfx942", "i32", "f32", "i1", "i64") as b:
         i, x, p, w = b.args
-        assert isinstance(rocdl.readfirstlane(b.types.i32, Int32(i)), Int32)
+        assert isinstance(rocdl.readfirstlane(Int32, Int32(i)), Int32)
         assert isinstance(rocdl.readfirstlane(Float32, x), Float32)
         rocdl.readlane(Int32, i, 5)
         assert isinstance(rocdl.ballot(Int64, Boolean(p)), Int64)
@@ -66,7 +68,7 @@ def test_conversions(body):
         rocdl.cvt_scalef32_pk_fp4_f32(Int32, i, x, x, x, 3)
         rocdl.cvt_scalef32_pk_fp4_bf16(Int32, i, pair, x, 1)
         rocdl.cvt_scalef32_pk_fp8_f32(b.types.vector(2, b.types.i16), old, x, x, x, 1)
-        assert isinstance(rocdl.cvt_pk_bf16_f32(x, x), Int32)
+        assert isinstance(rocdl.cvt_pk_bf16_f32(x, x), ArithValue)
         rocdl.cdna4.cvt_sr_f32_to_bf16(x, i)
     lines = b.lines()
     assert lines[0] == "%0 = rocdl.cvt.pk.fp8.f32 %arg0, %arg0 -> %arg1[false] : i32"
@@ -190,3 +192,19 @@ def test_clusters(body):
     text = b.text
     assert "rocdl.cluster.workgroup.id.x" in text and "scf.if" in text
     assert text.index("rocdl.s.barrier.signal id = -3") < text.index("rocdl.s.barrier.wait id = -3")
+
+
+def test_result_is_what_res_asks_for(body):
+    with body("gfx1201", "i32", "vector<8xf16>", "vector<8xf32>") as b:
+        i, a, c = b.args
+        assert isinstance(rocdl.readfirstlane(Int32, i), Int32)
+        raw = rocdl.readfirstlane(b.types.i32, Int32(i))
+        assert isinstance(raw, ArithValue) and isinstance(raw, ir.Value)
+        raw >> 2  # no sign: zeros come in
+        rocdl.readfirstlane(Int32, i) >> 2
+        acc = rocdl.wmma_f32_16x16x16_f16(c.type, a, a, c)
+        acc = rocdl.wmma_f32_16x16x16_f16(acc.type, a, a, acc.result)
+        assert isinstance(rocdl.wmma_f32_16x16x16_f16(Vector.make_type(8, Float32), a, a, acc), ArithValue)
+        rocdl.readfirstlane(b.types.i32, raw)
+    shifts = [line.split()[2] for line in b.lines() if "arith.shr" in line]
+    assert shifts == ["arith.shrui", "arith.shrsi"]
