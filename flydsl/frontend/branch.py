@@ -90,6 +90,9 @@ class _Ending:
 
     def run(self) -> list:
         b, site = self.b, self.site
+        changed = b.heap.changed()
+        self.merge.then_view = {id(cell.obj): x for cell, x, _ in changed}
+        self.merge.else_view = {id(cell.obj): y for cell, _, y in changed}
         values = list(b.before)
         slots = []
         for i, (name, old, x, y) in enumerate(zip(site.names, b.before, b.after_then, self.after_else)):
@@ -104,7 +107,7 @@ class _Ending:
                     slots.append(i)
             elif old is UNBOUND:
                 note_region_local(site, name, x is not UNBOUND)
-        cells = self._add_objects()
+        cells = self._add_objects(changed)
         merged = self.merge.finish(self._fail)
         for i, value in zip(slots, merged):
             values[i] = value
@@ -128,10 +131,10 @@ class _Ending:
         except Mismatch as m:
             self._fail(name, "else" if x is old else "then" if y is old else "else", m, swapped=y is old)
 
-    def _add_objects(self) -> list:
+    def _add_objects(self, changed: list) -> list:
         cells = []
         changed_here = {c[0] for c in self.site.changes}
-        for cell, x, y in self.b.heap.changed():
+        for cell, x, y in changed:
             try:
                 self.merge.add(cell.name, x, y)
                 cells.append(cell)

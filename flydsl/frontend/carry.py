@@ -24,6 +24,10 @@ OPAQUE, NUMBER, LEAF, RAW, LIST, TUPLE, DICT, NAMESPACE, DATACLASS = range(9)
 _kinds: dict[type, int] = {bool: NUMBER, int: NUMBER, float: NUMBER, list: LIST, tuple: TUPLE, dict: DICT}
 
 
+View = dict[int, Any]  # id of an object -> its content at some point
+NOTHING: View = {}
+
+
 class Mismatch(Exception):
     """Two values that must have one structure and type do not; `path` says where inside the variable."""
 
@@ -69,9 +73,10 @@ def plan(value: Any) -> "Node":
     return Items(value, kind, keys, [plan(p) for p in parts])
 
 
-def unify(a: Any, b: Any, path: str = "") -> "Node":
+def unify(a: Any, b: Any, path: str = "", then: "View" = NOTHING, other: "View" = NOTHING) -> "Node":
     """Return the node of a value that is `a` or `b`; equal static values need no IR.
 
+    `then` and `other` hold the contents of changed objects on the way of `a` and of `b` (see `heap`).
     Raises   Mismatch
     """
     if a is b:
@@ -91,11 +96,12 @@ def unify(a: Any, b: Any, path: str = "") -> "Node":
         raise Mismatch(path, f"expected {describe(a)}, produced {describe(b)}", a, b)
     if ka == OPAQUE:
         return _unify_opaque(a, b, path)
-    keys, parts = take_apart(a, ka)
-    keys_b, parts_b = take_apart(b, kb)
+    keys, parts = take_apart(a, ka, then)
+    keys_b, parts_b = take_apart(b, kb, other)
     if keys != keys_b:
         raise Mismatch(path, _shape_detail(a, b), a, b)
-    return Items(a, ka, keys, [unify(x, y, path + _step(ka, k)) for k, x, y in zip(keys, parts, parts_b)])
+    nodes = [unify(x, y, path + _step(ka, k), then, other) for k, x, y in zip(keys, parts, parts_b)]
+    return Items(a, ka, keys, nodes)
 
 
 def _unify_numbers(a: Any, b: Any, path: str) -> "Node":
@@ -134,7 +140,7 @@ class Node:
 
     __slots__ = ()
 
-    def flatten(self, value: Any, out: list, path: str = "") -> None:
+    def flatten(self, value: Any, out: list, path: str = "", view: View = NOTHING) -> None:
         raise NotImplementedError
 
     def rebuild(self, values: Iterator) -> Any:
@@ -149,7 +155,7 @@ class Same(Node):
     def __init__(self, value: Any):
         self.value = value
 
-    def flatten(self, value: Any, out: list, path: str = "") -> None:
+    def flatten(self, value: Any, out: list, path: str = "", view: View = NOTHING) -> None:
         if value is not self.value and value is not UNBOUND and not equal(value, self.value):
             raise Mismatch(path, f"expected {describe(self.value)}, produced {describe(value)}", self.value, value)
 
@@ -166,13 +172,13 @@ class Leaf(Node):
         self.exemplar = exemplar
         self.types: list | None = None
 
-    def flatten(self, value: Any, out: list, path: str = "") -> None:
+    def flatten(self, value: Any, out: list, path: str = "", view: View = NOTHING) -> None:
         if value is UNBOUND:
             from flydsl.frontend.regions import fillers
 
             out.extend(fillers(self.types if self.types is not None else [v.type for v in extract(self.exemplar)], path))
             return
-        values = self._values(value, path)
+        values = self._values(_as_of(value, view), path)
         types = [v.type for v in values]
         if self.types is None:
             self.types = types
@@ -210,26 +216,29 @@ class Items(Node):
     def __init__(self, exemplar: Any, kind: int, keys: list, nodes: list[Node]):
         self.exemplar, self.kind, self.keys, self.nodes = exemplar, kind, keys, nodes
 
-    def flatten(self, value: Any, out: list, path: str = "") -> None:
+    def flatten(self, value: Any, out: list, path: str = "", view: View = NOTHING) -> None:
         if value is UNBOUND:
             for node in self.nodes:
                 node.flatten(UNBOUND, out, path)
             return
         if value.__class__ is not self.exemplar.__class__:
             raise Mismatch(path, f"expected {describe(self.exemplar)}, produced {describe(value)}", self.exemplar, value)
-        keys, parts = take_apart(value, self.kind)
+        keys, parts = take_apart(value, self.kind, view)
         if keys != self.keys:
             raise Mismatch(path, _shape_detail(self.exemplar, value), self.exemplar, value)
         for key, node, part in zip(keys, self.nodes, parts):
-            node.flatten(part, out, path + _step(self.kind, key))
+            node.flatten(part, out, path + _step(self.kind, key), view)
 
     def rebuild(self, values: Iterator) -> Any:
         parts = [node.rebuild(values) for node in self.nodes]
         return put_together(self.exemplar, self.kind, self.keys, parts)
 
 
-def take_apart(value: Any, kind: int) -> tuple[list, list]:
-    """Return the keys and the elements of a container."""
+def take_apart(value: Any, kind: int, view: View = NOTHING) -> tuple[list, list]:
+    """Return the keys and the elements of a container, as `view` has them if it does."""
+    if view and id(value) in view:
+        content = view[id(value)]
+        return (list(range(len(content))), content) if kind == LIST else (list(content), list(content.values()))
     if kind == LIST or kind == TUPLE:
         return list(range(len(value))), list(value)
     if kind == DICT:
@@ -238,6 +247,16 @@ def take_apart(value: Any, kind: int) -> tuple[list, list]:
         return list(value.__dict__), list(value.__dict__.values())
     names = [f.name for f in dataclasses.fields(value)]
     return names, [getattr(value, n) for n in names]
+
+
+def _as_of(value: Any, view: View) -> Any:
+    """Return a leaf in the state that `view` has of it."""
+    if not view or id(value) not in view:
+        return value
+    then = copy.copy(value)
+    then.__dict__.clear()
+    then.__dict__.update(view[id(value)])
+    return then
 
 
 def put_together(exemplar: Any, kind: int, keys: list, parts: list) -> Any:

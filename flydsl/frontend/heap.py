@@ -115,6 +115,3 @@ class Heap:
                 found.append((cell, cell.then, now))
         return found
 
-    def restore(self) -> None:
-        for cell in self.cells:
-            put(cell.obj, cell.kind, cell.before)

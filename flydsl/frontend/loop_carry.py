@@ -4,10 +4,13 @@ Variables bound in the body that are read in a later iteration or after the loop
 (`x[i] = v`, `obj.attr = v`, `list.append`, `atom.set_value`): their values enter as block arguments and leave as results.
 """
 
+from dis import get_instructions
+from types import FunctionType
 from typing import Any
 
+from flydsl.expr.numeric.base import Numeric
 from flydsl.frontend import carry
-from flydsl.frontend.carry import LEAF, Mismatch, Node, Same
+from flydsl.frontend.carry import LEAF, RAW, Mismatch, Node, Same
 from flydsl.frontend.escape import note_region_local
 from flydsl.frontend.heap import mutability
 from flydsl.frontend.merge import mismatch_error
@@ -179,7 +182,9 @@ def _changed_keys(obj: Any, kind: str, key: Any) -> list:
         changes = kind == "attr" or (kind == "call" and key.startswith("set"))
         return [None] if changes else []
     if kind == "call":
-        return [("item", k) for k in _keys(obj)] if key in _MUTATORS and isinstance(obj, (list, dict)) else []
+        if isinstance(obj, (list, dict)):
+            return [("item", k) for k in _keys(obj)] if key in _MUTATORS else []
+        return [("attr", a) for a in _attributes_set_by_methods(obj) if _is_carried_leaf(getattr(obj, a, None))]
     if kind == "attr":
         return [("attr", key)] if mutability(obj) and hasattr(obj, key) else []
     if not isinstance(obj, (list, dict)):
@@ -187,6 +192,27 @@ def _changed_keys(obj: Any, kind: str, key: Any) -> list:
     if key is None:
         return [("item", k) for k in _keys(obj)]
     return [("item", key)] if _has(obj, key) else []
+
+
+_set_attributes: dict[type, tuple[str, ...]] = {}
+
+
+def _attributes_set_by_methods(obj: Any) -> tuple[str, ...]:
+    """Return the attributes that the methods of a user's class assign, found in their bytecode."""
+    cls = obj.__class__
+    known = _set_attributes.get(cls)
+    if known is None:
+        known = ()
+        if mutability(obj):
+            methods = [m for c in cls.__mro__ for n, m in vars(c).items() if isinstance(m, FunctionType) and n != "__init__"]
+            known = tuple(dict.fromkeys(i.argval for m in methods for i in get_instructions(m) if i.opname == "STORE_ATTR"))
+        _set_attributes[cls] = known
+    return known
+
+
+def _is_carried_leaf(value: Any) -> bool:
+    kind = carry.kind_of(value)
+    return kind == RAW or kind == LEAF and (isinstance(value, Numeric) or not carry.is_static(value))
 
 
 def _has(obj: Any, key: Any) -> bool:

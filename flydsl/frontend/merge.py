@@ -17,6 +17,8 @@ class Merge:
 
     def __init__(self, region: IfRegion, then_dead: bool = False, else_dead: bool = False):
         self.region = region
+        self.then_view: carry.View = carry.NOTHING
+        self.else_view: carry.View = carry.NOTHING
         self.then_dead, self.else_dead = then_dead, else_dead
         self.pairs: list[tuple] = []
 
@@ -26,12 +28,12 @@ class Merge:
         Raises   Mismatch: the two cannot be one value
         """
         try:
-            node = carry.unify(a, b)
+            node = carry.unify(a, b, "", self.then_view, self.else_view)
         except Mismatch:
             if not (self.then_dead or self.else_dead):
                 raise
             a, b = (UNBOUND, b) if self.then_dead else (a, UNBOUND)
-            node = carry.unify(a, b)
+            node = carry.unify(a, b, "", self.then_view, self.else_view)
         self.pairs.append((name, node, a, b))
 
     def finish(self, fail) -> list[Any]:
@@ -43,19 +45,20 @@ class Merge:
         if needed:
             region.in_then()
             for name, node, a, _ in needed:
-                self._flatten(node, a if a is not UNBOUND else UNBOUND, then_values, name, "then", fail, self.then_dead)
+                self._flatten(node, a, then_values, name, "then", fail)
             region.in_else()
             for name, node, _, b in needed:
-                self._flatten(node, b, else_values, name, "else", fail, self.else_dead)
+                self._flatten(node, b, else_values, name, "else", fail)
         results = iter(region.finish(then_values, else_values))
         return [node.rebuild(results) for _, node, _, _ in self.pairs]
 
-    def _flatten(self, node: Any, value: Any, out: list, name: str, branch: str, fail, dead: bool) -> None:
+    def _flatten(self, node: Any, value: Any, out: list, name: str, branch: str, fail) -> None:
         size = len(out)
+        in_then = branch == "then"
         try:
-            node.flatten(value, out)
+            node.flatten(value, out, "", self.then_view if in_then else self.else_view)
         except Mismatch as m:
-            if not dead:
+            if not (self.then_dead if in_then else self.else_dead):
                 fail(name, branch, m)
             del out[size:]
             node.flatten(UNBOUND, out, name)

@@ -1,0 +1,255 @@
+"""Random programs with nested control flow, as Python source: the text of one function over three integers.
+
+Values stay in 0..255 (every result is masked), so Python integers and i32 agree. Every loop ends: `for` bounds are masked, a
+`while` counts a variable of its own. A program mixes carried scalars, a flag, a dict with a tuple in it, a dataclass, a namespace and
+a list; break, continue and return stand under conditions at any depth; helpers and nested functions have control flow of their own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+PRELUDE = '''
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+
+@dataclass
+class Pair:
+    u: object
+    v: object
+
+
+def clamp(x, low, high):
+    if x < low:
+        return low
+    if x > high:
+        return high
+    return x
+
+
+def steps(x, n):
+    t = 0
+    for i in range(n & 3):
+        if (x ^ i) & 1 == 1:
+            continue
+        t = (t + x + i) & 255
+        if t > 200:
+            break
+    return t
+
+
+class Box:
+    def __init__(self, x):
+        self.x = x
+
+    def bump(self, y):
+        if y > self.x:
+            self.x = (self.x + 3) & 255
+        else:
+            self.x = (self.x ^ y) & 255
+        return self.x
+'''
+
+_RESULT = "(a, b, c, 1 if f else 0, d['x'], d['y'][0], d['y'][1], p.u, p.v, s.w, xs[0], xs[1], box.x, total)"
+
+
+@dataclass
+class Writer:
+    """Writes one program; `pick(k)` returns a number in 0..k-1."""
+
+    pick: Callable[[int], int]
+    lines: list[str] = field(default_factory=list)
+    names: int = 0
+    budget: int = 22
+
+    def one_of(self, *options):
+        return options[self.pick(len(options))]
+
+    def fresh(self) -> str:
+        self.names += 1
+        return f"v{self.names}"
+
+    def write(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    # --- expressions ---------------------------------------------------------------------------------------------
+
+    def atom(self) -> str:
+        return self.one_of(
+            "a", "b", "c", "n", "m", "k", "d['x']", "d['y'][0]", "d['y'][1]", "p.u", "p.v", "s.w", "xs[0]", "xs[1]",
+            "box.x", "0", "1", "3", "17", "200",
+        )  # fmt: skip
+
+    def value(self, depth: int = 2) -> str:
+        if depth == 0:
+            return self.atom()
+        kind = self.pick(9)
+        x = self.value(depth - 1)
+        if kind < 3:
+            return self.atom()
+        y = self.value(depth - 1)
+        if kind == 3:
+            return f"(({x} + {y}) & 255)"
+        if kind == 4:
+            return f"(({x} - {y}) & 255)"
+        if kind == 5:
+            return f"(({x} * {y}) & 255)"
+        if kind == 6:
+            return f"({x} if {self.test(depth - 1)} else {y})"
+        if kind == 7:
+            return self.one_of(f"clamp({x}, 3, {y})", f"steps({x}, {y})", f"({x} // 3)", f"({x} % 7)")
+        return f"({x} ^ {y})"
+
+    def test(self, depth: int = 2) -> str:
+        if depth <= 0:
+            return self.compare(0)
+        kind = self.pick(8)
+        if kind == 0:
+            return f"({self.test(depth - 1)} and {self.test(depth - 1)})"
+        if kind == 1:
+            return f"({self.test(depth - 1)} or {self.test(depth - 1)})"
+        if kind == 2:
+            return f"(not {self.test(depth - 1)})"
+        if kind == 3:
+            return f"({self.value(1)} < {self.value(1)} <= {self.value(1)})"
+        if kind == 4:
+            return "f"
+        return self.compare(depth - 1)
+
+    def compare(self, depth: int) -> str:
+        op = self.one_of("<", "<=", ">", ">=", "==", "!=")
+        return f"{self.value(depth)} {op} {self.value(depth)}"
+
+    # --- statements ----------------------------------------------------------------------------------------------
+
+    def block(self, depth: int, nest: int, loops: int) -> None:
+        for _ in range(1 + self.pick(3)):
+            self.statement(depth, nest, loops)
+
+    def statement(self, depth: int, nest: int, loops: int) -> None:
+        self.budget -= 1
+        kind = self.pick(17)
+        if self.budget < 0 or nest == 0 or kind < 7:
+            self.simple(depth, loops)
+        elif kind < 10:
+            self.branch(depth, nest, loops)
+        elif kind < 12:
+            self.for_loop(depth, nest)
+        elif kind < 14:
+            self.while_loop(depth, nest)
+        elif kind == 14:
+            self.both(depth)
+        elif kind == 15:
+            self.python_loop(depth, nest)
+        else:
+            self.match(depth, nest, loops)
+
+    def simple(self, depth: int, loops: int) -> None:
+        kind = self.pick(16)
+        if kind == 0 and loops:
+            return self.jump(depth, self.one_of("break", "continue"))
+        if kind == 1:
+            return self.jump(depth, f"return {_RESULT}")
+        if kind == 2:
+            return self.write(depth, f"f = {self.test()}")
+        if kind == 3:
+            return self.write(depth, f"d['y'] = ({self.value()}, d['y'][0])")
+        if kind == 4:
+            return self.write(depth, f"p = Pair({self.value()}, p.u)")
+        if kind == 5:
+            return self.write(depth, f"add({self.value()})")
+        if kind == 6:
+            return self.write(depth, f"a, b = b, {self.value()}")
+        if kind == 7:
+            return self.write(depth, f"box.bump({self.value()})")
+        target = self.one_of("a", "b", "c", "d['x']", "p.v", "p.u", "s.w", "xs[0]", "xs[1]")
+        if kind < 11:
+            return self.write(depth, f"{target} ^= {self.value()}")
+        self.write(depth, f"{target} = {self.value()}")
+
+    def jump(self, depth: int, jump: str) -> None:
+        if self.pick(4):
+            self.write(depth, f"if {self.test(1)}:")
+            depth += 1
+        self.write(depth, jump)
+
+    def branch(self, depth: int, nest: int, loops: int) -> None:
+        self.write(depth, f"if {self.test()}:")
+        self.block(depth + 1, nest - 1, loops)
+        if self.pick(3) == 0:
+            self.write(depth, f"elif {self.test(1)}:")
+            self.block(depth + 1, nest - 1, loops)
+        if self.pick(2):
+            self.write(depth, "else:")
+            self.block(depth + 1, nest - 1, loops)
+
+    def for_loop(self, depth: int, nest: int) -> None:
+        i = self.fresh()
+        self.write(depth, f"for {i} in range({self.value(1)} & {self.one_of(3, 7)}):")
+        self.write(depth + 1, f"{self.one_of('a', 'b', 'c')} ^= {i}")
+        self.block(depth + 1, nest - 1, 1)
+        self.loop_else(depth, nest)
+
+    def loop_else(self, depth: int, nest: int) -> None:
+        if self.pick(4) == 0:
+            self.write(depth, "else:")
+            self.block(depth + 1, nest - 1, 0)
+
+    def while_loop(self, depth: int, nest: int) -> None:
+        i = self.fresh()
+        limit = self.value(1) if self.pick(3) else "5"
+        self.write(depth, f"{i} = 0")
+        if self.pick(4) == 0:
+            self.write(depth, "while True:")
+            self.write(depth + 1, f"if {i} >= ({limit} & 7):")
+            self.write(depth + 2, "break")
+        else:
+            extra = self.one_of("", f" and {self.test(1)}")
+            self.write(depth, f"while {i} < ({limit} & 7){extra}:")
+        self.write(depth + 1, f"{i} += 1")
+        self.block(depth + 1, nest - 1, 1)
+
+    def both(self, depth: int) -> None:
+        t = self.fresh()
+        self.write(depth, f"if {self.test(1)}:")
+        self.write(depth + 1, f"{t} = {self.value()}")
+        self.write(depth, "else:")
+        self.write(depth + 1, f"{t} = {self.value()}")
+        self.write(depth, f"{self.one_of('a', 'b', 'xs[1]')} = {t}")
+
+    def python_loop(self, depth: int, nest: int) -> None:
+        i = self.fresh()
+        self.write(depth, f"for {i} in (0, 1, 2):")
+        self.write(depth + 1, f"xs[{i} & 1] = (xs[{i} & 1] + {i}) & 255")
+        self.block(depth + 1, nest - 1, 1)
+        self.loop_else(depth, nest)
+
+    def match(self, depth: int, nest: int, loops: int) -> None:
+        self.write(depth, f"match {self.value(1)} & 3:")
+        self.write(depth + 1, f"case {self.one_of('0', '1 | 2')}:")
+        self.block(depth + 2, nest - 1, loops)
+        self.write(depth + 1, f"case 3 if {self.test(1)}:")
+        self.block(depth + 2, nest - 1, loops)
+        self.write(depth + 1, "case _:")
+        self.block(depth + 2, nest - 1, loops)
+
+    def program(self) -> str:
+        self.write(0, PRELUDE)
+        self.write(0, "def program(n, m, k):")
+        for line in (
+            "a, b, c, f, total = n, 0, k, False, 0",
+            "d = {'x': 1, 'y': (m, 2)}",
+            "p = Pair(n, 5)",
+            "s = SimpleNamespace(w=3)",
+            "xs = [k, 7]",
+            "box = Box(m)",
+            "def add(x):",
+            "    nonlocal total",
+            "    if x > 9:",
+            "        total = (total + x) & 255",
+        ):
+            self.write(1, line)
+        for _ in range(4):
+            self.block(1, 3, 0)
+        self.write(1, f"return {_RESULT}")
+        return "\n".join(self.lines) + "\n"
