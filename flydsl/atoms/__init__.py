@@ -56,54 +56,29 @@ from .tdm import TDM, TensorLoad, TensorStore
 from .tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, retile
 from .tiled_mma import TiledMma, make_tiled_copy_operand, make_tiled_mma
 
-_OPERATIONS = [
-    "BufferAtomic",
-    "BufferCopy",
-    "BufferCopyLDS",
-    "BufferLoadAsyncLDS",
-    "CopyAtom",
-    "CopyOp",
-    "GlobalLoadAsyncLDS",
-    "LDSReadTrans",
-    "MFMA",
-    "MFMAScale",
-    "MmaOp",
-    "TDM",
-    "TensorLoad",
-    "TensorStore",
-    "UniversalAtomic",
-    "UniversalCopy",
-    "UniversalFMA",
-    "WMMA",
-    "WMMAScale",
-    "copy_atom",
-    "mfma",
-    "supported",
-    "wmma",
-    "wmma_generation",
-]
-_MEMORIES = ["BUFFER", "GENERIC", "GLOBAL", "REGISTER", "SHARED"]
-_ELEMENTS = ["FORMAT_CODE", "bit_width", "is_float", "is_int", "storage"]
-_INSTRUCTIONS = ["CopyRow", "MatrixRow", "by_rocdl_name", "copy_row", "rows_named"]
-_TILED = [
-    "TiledCopy",
-    "TiledMma",
-    "make_tiled_copy",
-    "make_tiled_copy_operand",
-    "make_tiled_copy_tv",
-    "make_tiled_mma",
-    "retile",
-]
-_TEXT = [
-    "parse_copy_atom",
-    "parse_copy_op",
-    "parse_mma_atom",
-    "parse_mma_op",
-    "parse_tiled_copy",
+# fmt: off
+__all__ = [
+    # operations
+    "BufferAtomic", "BufferCopy", "BufferCopyLDS", "BufferLoadAsyncLDS", "CopyAtom", "CopyOp",
+    "GlobalLoadAsyncLDS", "LDSReadTrans", "MFMA", "MFMAScale", "MmaOp", "TDM", "TensorLoad",
+    "TensorStore", "UniversalAtomic", "UniversalCopy", "UniversalFMA", "WMMA", "WMMAScale",
+    "copy_atom", "mfma", "supported", "wmma", "wmma_generation",
+    # memories
+    "BUFFER", "GENERIC", "GLOBAL", "REGISTER", "SHARED",
+    # elements
+    "FORMAT_CODE", "bit_width", "is_float", "is_int", "storage",
+    # instructions
+    "CopyRow", "MatrixRow", "by_rocdl_name", "copy_row", "rows_named",
+    # tiled objects
+    "TiledCopy", "TiledMma", "make_tiled_copy", "make_tiled_copy_operand",
+    "make_tiled_copy_tv", "make_tiled_mma", "retile",
+    # text
+    "parse_copy_atom", "parse_copy_op", "parse_mma_atom", "parse_mma_op", "parse_tiled_copy",
     "parse_tiled_mma",
+    # errors
+    "AtomError",
 ]
-
-__all__ = _OPERATIONS + _MEMORIES + _ELEMENTS + _INSTRUCTIONS + _TILED + _TEXT + ["AtomError"]
+# fmt: on
 
 # The constructors that `dataclass` generates lie in no file; a refusal should point at who
 # called them.

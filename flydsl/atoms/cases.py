@@ -152,7 +152,7 @@ def _operand(r: dict, tiled: Any, operand: str) -> Iterator[Check]:
         ),
         f"make_fragment_{operand}": lambda: _memref(elem, "register", fragment),
         f"make_fragment_{operand}_stages": lambda: _memref(
-            elem, "register", tiled_mma.with_stages(fragment, r["stages"])
+            elem, "register", tiled_mma.fragment_layout(tiled, operand, layout, r["stages"])
         ),
         f"make_tiled_copy_{operand}": lambda: copy.text,
         f"copy_{operand}_partition_S": lambda: _memref(elem, "shared", copied(Sym())[0]),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from flydsl.layout import CoordTensor, parse
+from flydsl.layout import CoordTensor, parse, size
 from flydsl.layout.int_tuple import coord_add
 
 from . import tiled_mma
-from .parse import parse_tiled_mma
+from .parse import parse_tiled_copy, parse_tiled_mma
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,13 @@ def _unsigned_atomic(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     )
 
 
+def _atom_too_wide(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    if r.get("kind") != "copy" or ours is not None:
+        return False
+    tiled = parse_tiled_copy(r["tiled"])
+    return size(tiled.atom.layout_ref[1]) > size(tiled.layout_tv[1])
+
+
 DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "static-thread-in-mma",
@@ -78,6 +85,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "waves of the operand); its lowering, and dynamic threads, go through thr_layout_vmnk",
         "a thread's part must not depend on whether its number is static",
         _static_mma_thread,
+    ),
+    Deviation(
+        "atom-wider-than-a-thread",
+        "partitions by an atom that moves more values than a thread has in the tile, although the "
+        "result is no function of the tile",
+        "refused where the values would carry into the next column or past the tile",
+        _atom_too_wide,
     ),
     Deviation(
         "wmma-scale-32x16-C",

@@ -93,6 +93,13 @@ class UnsupportedAtomic(AtomError):
     fix = "use a listed element type, or compare-and-swap in a loop"
 
 
+class AtomTooWide(AtomError):
+    code = "FLY_COPY_TOO_WIDE"
+    what = "{atom} moves {values} values, but a thread has {own} of them in the tile of {tiled}"
+    why = "the instruction would run on into the values of other threads and past the tile"
+    fix = "give each thread more adjacent values, or use a narrower copy atom"
+
+
 class UnknownStateField(AtomError):
     code = "FLY_ATOM_STATE"
     what = "{atom} has no state field `{field}`; it has: {supported}"

@@ -16,6 +16,7 @@ from typing import Any
 from flydsl.layout import (
     ComposedLayout,
     Layout,
+    LayoutError,
     Tile,
     coalesce,
     column_major,
@@ -36,7 +37,7 @@ from flydsl.layout.memo import operation
 from flydsl.layout.modes import slice_with_offset
 
 from .copy_ops import CopyAtom
-from .errors import AtomError, one_of
+from .errors import AtomError, AtomTooWide, one_of
 
 LayoutLike = Layout | ComposedLayout
 
@@ -141,7 +142,13 @@ def _deal(layout: Layout, tiled: TiledCopy, side: str) -> Layout:
             reason=f"a tensor of layout `{layout}` has fewer modes than the tile {tiled.tile}"
         )
     divided = zipped_divide(layout, tiled.tile)
-    thread_value = composition(divided[0], tiled.layout_side_tv(side))
+    try:
+        thread_value = composition(divided[0], tiled.layout_side_tv(side))
+    except LayoutError as error:
+        values, own = size(tiled.atom.layout_ref[1]), size(tiled.layout_tv[1])
+        if values <= own:
+            raise
+        raise AtomTooWide(atom=tiled.atom.short, values=values, own=own, tiled=tiled) from error
     return from_modes([*layout_modes(thread_value), *layout_modes(divided[1])])
 
 

@@ -26,6 +26,7 @@ from flydsl.layout import (
     right_inverse,
     size,
     slice_,
+    take,
     tiled_product,
     zipped_divide,
 )
@@ -199,19 +200,20 @@ def partition_shape(tiled: TiledMma, operand: str, shape: IntTuple) -> IntTuple:
 def fragment_layout(
     tiled: TiledMma, operand: str, layout: LayoutLike, stages: int | None = None
 ) -> Layout:
-    """Return the register layout of an operand's part: values adjacent, then the modes by their
-    strides.
+    """Return the register layout of an operand's part: values adjacent, then the modes by strides.
 
-    With `stages` a last mode of that many copies is added.
+    With `stages` the last mode counts that many copies, in place of the tensor's modes beyond the
+    operand's two.
     """
     part, _ = partition(tiled, operand, layout, 0)
-    return with_stages(make_fragment_layout_like(part), stages)
+    return staged_fragment(part, stages)
 
 
-def with_stages(fragment: Layout, stages: int | None) -> Layout:
-    """Return a fragment's layout with a last mode of `stages` copies; None adds nothing."""
+def staged_fragment(part: LayoutLike, stages: int | None) -> Layout:
+    """Return the register layout of a part (value, rest, rest, extra...), with `stages` copies."""
     if stages is None:
-        return fragment
+        return make_fragment_layout_like(part)
+    fragment = make_fragment_layout_like(take(part, 0, 3))
     return append(fragment, Layout(stages, size(fragment)))
 
 

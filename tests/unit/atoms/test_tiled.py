@@ -3,7 +3,8 @@ import isa_maps
 import pytest
 
 from flydsl.atoms import (
-    LDSReadTrans, UniversalCopy, copy_atom, make_tiled_copy_operand, make_tiled_copy_tv, make_tiled_mma, mfma,
+    LDSReadTrans, UniversalCopy, copy_atom, make_tiled_copy, make_tiled_copy_operand,
+    make_tiled_copy_tv, make_tiled_mma, mfma,
     retile, tiled_copy, tiled_mma, wmma,
 )
 from flydsl.layout import (
@@ -188,6 +189,14 @@ def test_fragments_are_compact():
         assert sorted(all_indices(staged)) == list(range(3 * size(part)))
 
 
+def test_stages_replace_further_modes():
+    """As the reference: (192,64,3) with two stages holds the first two modes twice, not the third."""
+    tiled = make_tiled_mma(wmma("gfx1100", 16, 16, 16, "f16"), parse("(4,1,1):(1,0,0)"))
+    layout = parse("(192,64,3):(64,1,12288)")
+    assert str(tiled_mma.fragment_layout(tiled, "A", layout)) == "(16,3,4,3):(1,64,16,192)"
+    assert str(tiled_mma.fragment_layout(tiled, "A", layout, 2)) == "(16,3,4,2):(1,64,16,192)"
+
+
 def test_transposing_read():
     """Lane l gets element l of each row: what ds_read_b64_tr_b16 does with 16 rows of 4."""
     atom = copy_atom(LDSReadTrans(16, 64), "f16")
@@ -200,6 +209,9 @@ def test_transposing_read():
 @pytest.mark.parametrize("make, message", [
     (lambda: tiled_copy.partition(make_tiled_copy_tv(copy_atom(UniversalCopy(32), 16), parse("(4,8):(8,1)"),
                                                      parse("(1,2):(1,1)")), "src", parse("64:1"), 0), "fewer modes"),
+    (lambda: tiled_copy.partition(make_tiled_copy(copy_atom(UniversalCopy(128), 8),
+                                                  parse("((4,8),(4,2)):((64,2),(16,1))"), (16, 16)),
+                                  "src", parse("(32,32):(1,32)"), 0), "moves 16 values, but a thread has 8"),
     (lambda: make_tiled_mma(mfma(16, 16, 16, "f16"), parse("(2,2):(1,2)")), "three static modes"),
     (lambda: tiled_mma.partition(make_tiled_mma(mfma(16, 16, 16, "f16"), parse("(1,1,1):(0,0,0)")), "X",
                                  parse("(16,16):(1,16)"), 0), "operand must be one of"),
