@@ -19,7 +19,9 @@ def is_static_range(args: tuple) -> bool:
 
 def _three(args: tuple) -> tuple:
     if not 1 <= len(args) <= 3:
-        raise RangeArguments(problem=f"range() takes 1 to 3 bounds, got {len(args)}", advice="pass stop, or start, stop, or all three")
+        raise RangeArguments(
+            problem=f"range() takes 1 to 3 bounds, got {len(args)}", advice="pass stop, or start, stop, or all three"
+        )
     start, stop = (0, args[0]) if len(args) == 1 else args[:2]
     step = args[2] if len(args) == 3 else 1
     _check_step(step)

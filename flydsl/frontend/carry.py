@@ -106,7 +106,9 @@ def unify(a: Any, b: Any, path: str = "", then: "View" = NOTHING, other: "View" 
 
 def _unify_numbers(a: Any, b: Any, path: str) -> "Node":
     if a.__class__ is not b.__class__:
-        raise Mismatch(path, f"expected dtype {class_of_python(a).__name__}, produced {class_of_python(b).__name__}", a, b)
+        raise Mismatch(
+            path, f"expected dtype {class_of_python(a).__name__}, produced {class_of_python(b).__name__}", a, b
+        )
     if repr(a) == repr(b):
         return Same(a)
     x, y = as_scalar(a), as_scalar(b)
@@ -176,7 +178,9 @@ class Leaf(Node):
         if value is UNBOUND:
             from flydsl.frontend.regions import fillers
 
-            out.extend(fillers(self.types if self.types is not None else [v.type for v in extract(self.exemplar)], path))
+            out.extend(
+                fillers(self.types if self.types is not None else [v.type for v in extract(self.exemplar)], path)
+            )
             return
         values = self._values(_as_of(value, view), path)
         types = [v.type for v in values]
@@ -222,7 +226,9 @@ class Items(Node):
                 node.flatten(UNBOUND, out, path)
             return
         if value.__class__ is not self.exemplar.__class__:
-            raise Mismatch(path, f"expected {describe(self.exemplar)}, produced {describe(value)}", self.exemplar, value)
+            raise Mismatch(
+                path, f"expected {describe(self.exemplar)}, produced {describe(value)}", self.exemplar, value
+            )
         keys, parts = take_apart(value, self.kind, view)
         if keys != self.keys:
             raise Mismatch(path, _shape_detail(self.exemplar, value), self.exemplar, value)
@@ -346,7 +352,9 @@ def _fits(value: int, cls: type[Numeric]) -> bool:
 def _with_operators(value: "ir.Value") -> Any:
     from flydsl.expr.numeric.raw_value import ArithValue
 
-    if isinstance(value, ArithValue) or not isinstance(value.type, (ir.IntegerType, ir.FloatType, ir.IndexType, ir.VectorType)):
+    if isinstance(value, ArithValue) or not isinstance(
+        value.type, (ir.IntegerType, ir.FloatType, ir.IndexType, ir.VectorType)
+    ):
         return value
     return ArithValue(value)
 

@@ -16,7 +16,9 @@ _ATTRIBUTE = "__fly_helper__"
 _GENERATOR_FLAGS = 0x20 | 0x80 | 0x100 | 0x200
 _STDLIB = tuple(sysconfig.get_path(p) for p in ("stdlib", "platstdlib"))
 _SITE = ("site-packages", "dist-packages")
-_FOREIGN = frozenset(("numpy", "torch", "torch_mlir", "llvmlite", "ml_dtypes", "jax", "pytest", "_pytest", "hypothesis", "scipy"))
+_FOREIGN = frozenset(
+    ("numpy", "torch", "torch_mlir", "llvmlite", "ml_dtypes", "jax", "pytest", "_pytest", "hypothesis", "scipy")
+)
 _left_alone: dict[int, bool] = {}
 _keep: list[CodeType] = []
 _call_classes: dict[type, Any] = {}

@@ -68,5 +68,7 @@ class Escaped:
 
     __setattr__ = __call__ = __bool__ = __iter__ = __len__ = __getitem__ = __setitem__ = __index__ = __float__ = _raise
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = _raise
-    __rfloordiv__ = __mod__ = __rmod__ = __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __neg__ = __invert__ = _raise
+    __rfloordiv__ = __mod__ = __rmod__ = __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __neg__ = __invert__ = (
+        _raise
+    )
     __lt__ = __le__ = __gt__ = __ge__ = _raise

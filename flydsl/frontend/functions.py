@@ -7,7 +7,6 @@ import __future__
 
 import ast
 import difflib
-import os
 import sys
 from types import CellType, CodeType, FunctionType
 
@@ -17,6 +16,7 @@ from flydsl.frontend.rewrite.build import RUNTIME
 from flydsl.frontend.rewrite.rewriter import Rewriter, Unit, explain_name_errors, is_generator
 from flydsl.frontend.runtime import Runtime
 from flydsl.frontend.source import FunctionSource, function_source
+from flydsl.utils import env
 
 _templates: dict[tuple, "_Template"] = {}
 _keep: list[CodeType] = []
@@ -79,8 +79,10 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool) -> _Template:
     runtime = Runtime(fn.__name__, keep_static, kernel)
     node = _as_def(source)
     if is_generator(node):
-        raise GeneratorInKernel(at=Span(source.file, node.lineno, node.col_offset + 1, 0, fn.__name__), function=fn.__name__)
-    before = ast.unparse(node) if _shows_diff() else ""
+        raise GeneratorInKernel(
+            at=Span(source.file, node.lineno, node.col_offset + 1, 0, fn.__name__), function=fn.__name__
+        )
+    before = ast.unparse(node) if env.debug.ast_diff else ""
     unit = Unit(source.file, fn.__globals__, set(fn.__code__.co_freevars), runtime.sites)
     Rewriter(unit, fn.__name__, set()).body_of(node)
     if runtime.sites:
@@ -117,7 +119,9 @@ def _compile(node: ast.FunctionDef, original: CodeType, source: FunctionSource) 
     if source.class_name is not None:
         definition = ast.copy_location(ast.ClassDef(source.class_name, [], [], [node], []), node)
         definition.type_params = []
-    free = [ast.arg(name) for name in (*original.co_freevars, RUNTIME) if name != "__class__" or source.class_name is None]
+    free = [
+        ast.arg(name) for name in (*original.co_freevars, RUNTIME) if name != "__class__" or source.class_name is None
+    ]
     arguments = ast.arguments([], free, None, [], [], None, [])
     outer = ast.copy_location(ast.FunctionDef("_outer", arguments, [definition], [], None), node)
     outer.type_params = []
@@ -138,10 +142,8 @@ def _inner(code: CodeType, name: str) -> CodeType:
     return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
 
 
-def _shows_diff() -> bool:
-    return os.environ.get("FLYDSL_DEBUG_AST_DIFF", "0") not in ("0", "", "false")
-
-
 def _show_diff(fn: FunctionType, before: str, after: str) -> None:
     names = (f"{fn.__qualname__} (source)", f"{fn.__qualname__} (rewritten)")
-    sys.stderr.writelines(line + "\n" for line in difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm=""))
+    sys.stderr.writelines(
+        line + "\n" for line in difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
+    )

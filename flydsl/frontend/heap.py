@@ -12,7 +12,16 @@ from typing import Any
 _NONE, _LIST, _DICT, _OBJECT = range(4)
 _kinds: dict[type, int] = {list: _LIST, dict: _DICT, SimpleNamespace: _OBJECT}
 _LIMIT = 256  # objects followed from the variables of one branch
-_FOREIGN = frozenset(sys.stdlib_module_names) | {"flydsl", "numpy", "torch", "torch_mlir", "llvmlite", "ml_dtypes", "jax", "pytest"}
+_FOREIGN = frozenset(sys.stdlib_module_names) | {
+    "flydsl",
+    "numpy",
+    "torch",
+    "torch_mlir",
+    "llvmlite",
+    "ml_dtypes",
+    "jax",
+    "pytest",
+}
 
 
 def mutability(value: Any) -> int:
@@ -114,4 +123,3 @@ class Heap:
             if cell.then is not cell.before or not same_content(now, cell.before):
                 found.append((cell, cell.then, now))
         return found
-

@@ -149,5 +149,3 @@ def pick(a: Any, b: Any) -> Any:
     if pending.region is None:
         return a if pending.value else b
     return merge_expression(pending.region, a, b)
-
-

@@ -18,7 +18,21 @@ from flydsl.frontend.regions import fillers
 from flydsl.frontend.site import UNBOUND, Site, is_internal_name
 
 _MUTATORS = frozenset(
-    ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard")
+    (
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "clear",
+        "sort",
+        "reverse",
+        "update",
+        "setdefault",
+        "popitem",
+        "add",
+        "discard",
+    )
 )
 
 
@@ -113,7 +127,9 @@ class LoopCarry:
     def _flatten(self, node: Node, value: Any, out: list, label: str, name: str) -> None:
         try:
             if value is UNBOUND:
-                raise Mismatch("", f"expected {carry.describe(getattr(node, 'exemplar', None))}, but it was deleted", 0, 0)
+                raise Mismatch(
+                    "", f"expected {carry.describe(getattr(node, 'exemplar', None))}, but it was deleted", 0, 0
+                )
             node.flatten(value, out)
         except Mismatch as m:
             self._fail(label, name, m)
@@ -130,7 +146,9 @@ class LoopCarry:
     def _fail(self, label: str, name: str, m: Mismatch) -> None:
         site = self.site
         at = site.spans.get(name) or site.span
-        notes = (f"the loop begins at {site.span}, where '{name}' is {carry.describe(self.before.get(name, m.before))}",)
+        notes = (
+            f"the loop begins at {site.span}, where '{name}' is {carry.describe(self.before.get(name, m.before))}",
+        )
         raise mismatch_error(m, label, f"{site.construct}-body", f"the {site.construct} loop", at, notes)
 
     def added(self, variables: dict, ip_outside) -> list[tuple[Any, Any, str]]:
@@ -204,8 +222,12 @@ def _attributes_set_by_methods(obj: Any) -> tuple[str, ...]:
     if known is None:
         known = ()
         if mutability(obj):
-            methods = [m for c in cls.__mro__ for n, m in vars(c).items() if isinstance(m, FunctionType) and n != "__init__"]
-            known = tuple(dict.fromkeys(i.argval for m in methods for i in get_instructions(m) if i.opname == "STORE_ATTR"))
+            methods = [
+                m for c in cls.__mro__ for n, m in vars(c).items() if isinstance(m, FunctionType) and n != "__init__"
+            ]
+            known = tuple(
+                dict.fromkeys(i.argval for m in methods for i in get_instructions(m) if i.opname == "STORE_ATTR")
+            )
         _set_attributes[cls] = known
     return known
 
@@ -227,4 +249,3 @@ def _keys(obj: Any) -> list:
 
 def _size(keys: list) -> str:
     return str(len(keys)) if all(isinstance(k, int) for k in keys) else str(keys)
-

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from flydsl.diag import BothUnrollHints, EndlessLoop, RangeArguments, TupleTargetWithoutInit, WhileElse, YieldCount
+from flydsl.expr import control
 from flydsl.expr.numeric.base import wrap
 from flydsl.expr.numeric.classes import Index, Int32
 from flydsl.frontend import carry
@@ -23,7 +24,7 @@ from flydsl.ir import ir
 from flydsl.ir.trace import active
 
 _STATIC_LIMIT = 1 << 16
-range_functions: set[Any] = {builtins.range}  # `flydsl.expr.control` adds fx.range
+_RANGES = (builtins.range, control.range)
 
 
 class PythonLoop:
@@ -41,7 +42,7 @@ class PythonLoop:
 
 def for_loop(site: Site, keep_static: bool, callee: Any, args: tuple, hints: dict) -> "PythonLoop | ForLoop":
     """Begin `for ... in range(...)`. With `keep_static` (plain helper functions) a range of static bounds stays a Python loop."""
-    if callee not in range_functions:
+    if callee not in _RANGES:
         return PythonLoop(callee(*args, **hints))
     if keep_static and not hints and is_static_range(args):
         return PythonLoop(builtins.range(*(int(a) for a in args)))
@@ -212,7 +213,9 @@ class WhileLoop:
                 self._endless()
             return cond
         if self._site.has_else:
-            raise WhileElse(at=self._site.span, reason="the loop runs when the kernel runs, its else body would have to as well")
+            raise WhileElse(
+                at=self._site.span, reason="the loop runs when the kernel runs, its else body would have to as well"
+            )
         self._cond = cond
         self.open = True
         return True

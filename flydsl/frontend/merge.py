@@ -94,7 +94,9 @@ def mismatch_error(
             at=at, notes=notes, region=region, name=place, cls=opaque.__class__.__name__, described=describe(opaque)
         )
     advice = _advice(m, name)
-    return CarryMismatch(at=at, notes=notes, region=region, name=place, detail=m.detail, construct=construct, advice=advice)
+    return CarryMismatch(
+        at=at, notes=notes, region=region, name=place, detail=m.detail, construct=construct, advice=advice
+    )
 
 
 def _advice(m: Mismatch, name: str) -> str:

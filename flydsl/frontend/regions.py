@@ -272,10 +272,34 @@ def is_speculatable(block: "ir.Block") -> bool:
 
 
 _PURE_DIALECTS = ("arith.", "math.", "index.")
-_DIVISIONS = frozenset(("arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.ceildivsi", "arith.floordivsi", "arith.ceildivui"))
+_DIVISIONS = frozenset(
+    (
+        "arith.divsi",
+        "arith.divui",
+        "arith.remsi",
+        "arith.remui",
+        "arith.ceildivsi",
+        "arith.floordivsi",
+        "arith.ceildivui",
+    )
+)
 _PURE_OPS = frozenset(
-    ("vector.extract", "vector.insert", "vector.broadcast", "vector.bitcast", "vector.shape_cast", "vector.shuffle", "vector.reduction")
-    + ("vector.from_elements", "vector.extract_strided_slice", "vector.insert_strided_slice", "llvm.bitcast", "llvm.getelementptr")
+    (
+        "vector.extract",
+        "vector.insert",
+        "vector.broadcast",
+        "vector.bitcast",
+        "vector.shape_cast",
+        "vector.shuffle",
+        "vector.reduction",
+    )
+    + (
+        "vector.from_elements",
+        "vector.extract_strided_slice",
+        "vector.insert_strided_slice",
+        "llvm.bitcast",
+        "llvm.getelementptr",
+    )
     + tuple(f"gpu.{name}" for name in ("thread_id", "block_id", "block_dim", "grid_dim", "lane_id"))
 )
 
@@ -308,5 +332,3 @@ def unwind(state: tuple) -> None:
         region = open_now.regions[-1]
         region.close()
         region.abandon()
-
-

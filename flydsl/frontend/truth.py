@@ -8,7 +8,14 @@ from flydsl.expr.numeric.classes import Boolean
 from flydsl.ir import current, emit1, ir
 
 _PYTHON, _SCALAR, _RAW, _VECTOR = range(4)
-_kinds: dict[type, int] = {bool: _PYTHON, int: _PYTHON, type(None): _PYTHON, str: _PYTHON, list: _PYTHON, tuple: _PYTHON}
+_kinds: dict[type, int] = {
+    bool: _PYTHON,
+    int: _PYTHON,
+    type(None): _PYTHON,
+    str: _PYTHON,
+    list: _PYTHON,
+    tuple: _PYTHON,
+}
 
 
 def _kind(cls: type) -> int:

@@ -18,6 +18,7 @@ __all__ = [
     "LoopStep",
     "MixedReturn",
     "NoFiller",
+    "ProtocolMissing",
     "RangeArguments",
     "RegionLocal",
     "TupleTargetWithoutInit",
@@ -182,3 +183,10 @@ class WhileElse(Unsupported, NotImplementedError):
     what = "`while ... else` is not supported for a run-time loop"
     why = "{reason}"
     fix = "put the else body after the loop, under a flag where the loop can break"
+
+
+class ProtocolMissing(UserError, TypeError):
+    code = "FLY_PROTOCOL_MISSING"
+    what = "Cannot {action} {value}: it has no {method}"
+    why = "values of kernels, arguments and stored values say themselves how they are taken apart"
+    fix = "use a DSL type, a struct or a container of them, or give the class the method {method}"

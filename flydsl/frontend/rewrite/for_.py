@@ -9,8 +9,20 @@ Dynamic  `for i in range(...)` (also `fx.range`) is an scf.for over 32-bit integ
 import ast
 
 from flydsl.diag import InitLoopJump, YieldMissing
-from flydsl.frontend.rewrite.build import assign, assign_all, attribute, constant, load, locals_call, method, place, runtime, store
-from flydsl.frontend.rewrite.build import unbind_missing, when
+from flydsl.frontend.rewrite.build import (
+    assign,
+    assign_all,
+    attribute,
+    constant,
+    load,
+    locals_call,
+    method,
+    place,
+    runtime,
+    store,
+    unbind_missing,
+    when,
+)
 from flydsl.frontend.rewrite.names import names_in, stores_of
 from flydsl.frontend.rewrite.static import init_loop, is_range_loop
 
@@ -101,10 +113,18 @@ def _split_yield(node: ast.For, rw) -> _Yield:
     last = node.body[-1]
     found = _as_yield(last)
     if found is None:
-        raise YieldMissing(at=rw.span(last), problem="this loop has init=, but its body does not end with a yield", notes=_begins(node, rw))
+        raise YieldMissing(
+            at=rw.span(last),
+            problem="this loop has init=, but its body does not end with a yield",
+            notes=_begins(node, rw),
+        )
     rest = node.body[:-1]
     for inner in (x for s in rest for x in _yields(s)):
-        raise YieldMissing(at=rw.span(inner), problem="the yield of a loop with init= must be its last statement", notes=_begins(node, rw))
+        raise YieldMissing(
+            at=rw.span(inner),
+            problem="the yield of a loop with init= must be its last statement",
+            notes=_begins(node, rw),
+        )
     node.body = rest
     return found
 

@@ -7,8 +7,19 @@ Dynamic  both branches are traced, into an scf.if. Variables that a branch binds
 
 import ast
 
-from flydsl.frontend.rewrite.build import assign, assign_all, attribute, constant, load, locals_call, method, place, runtime, unbind_missing
-from flydsl.frontend.rewrite.build import when
+from flydsl.frontend.rewrite.build import (
+    assign,
+    assign_all,
+    attribute,
+    constant,
+    load,
+    locals_call,
+    method,
+    place,
+    runtime,
+    unbind_missing,
+    when,
+)
 from flydsl.frontend.rewrite.names import names_in
 from flydsl.frontend.rewrite.static import is_static_test
 
@@ -31,7 +42,9 @@ def rewrite(node: ast.If, rw) -> list[ast.stmt]:
     then = when(attribute(load(me), "then"), [begin, *body])
     out: list[ast.stmt] = [assign(me, runtime("if_", constant(rw.add(site)), rw.expr(node.test))), then]
     if node.orelse:
-        then.body.append(when(dynamic, [assign_all(names, method(me, "middle", locals_call())), *unbind_missing(missing)]))
+        then.body.append(
+            when(dynamic, [assign_all(names, method(me, "middle", locals_call())), *unbind_missing(missing)])
+        )
         out.append(when(attribute(load(me), "otherwise"), orelse))
     still_missing = [n for n in names if n not in rw.bound]
     out.append(when(dynamic, [assign_all(names, method(me, "end", locals_call())), *unbind_missing(still_missing)]))

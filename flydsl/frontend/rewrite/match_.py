@@ -32,7 +32,9 @@ def _is_simple(p: ast.pattern) -> bool:
         return True
     if isinstance(p, ast.MatchOr):
         return all(isinstance(q, (ast.MatchValue, ast.MatchSingleton)) for q in p.patterns)
-    return isinstance(p, ast.MatchAs) and (p.pattern is None or _is_simple(p.pattern) and not isinstance(p.pattern, ast.MatchAs))
+    return isinstance(p, ast.MatchAs) and (
+        p.pattern is None or _is_simple(p.pattern) and not isinstance(p.pattern, ast.MatchAs)
+    )
 
 
 def _chain(s: ast.Match, fresh) -> list[ast.stmt]:

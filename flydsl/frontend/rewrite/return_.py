@@ -27,5 +27,3 @@ def finish_function(original: list[ast.stmt], body: list[ast.stmt]) -> list[ast.
     end = place([ast.Return(runtime("finish", locals_call()))], last, last)
     end[0].fly_finish = True
     return [*start, *body, *end]
-
-

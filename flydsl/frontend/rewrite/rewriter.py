@@ -56,7 +56,9 @@ class Rewriter:
         self.locals = self.locals | own
         self.global_names = names.globals
         self.rebound = names.rebound_inside
-        self.deleted = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+        self.deleted = {
+            n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)
+        }
         always = names.captured | names.rebound_inside | _declared_nonlocal(body)
         mark_liveness(body, own | set(names.loads) if names.sees_all else always)
         self.bound = parameters(node.args) - self.deleted
@@ -147,7 +149,9 @@ class Rewriter:
         inner = self.rebound if names.has_call else ()
         return tuple(n for n in dict.fromkeys([*names.stores, *sorted(inner)]) if n not in self.global_names)
 
-    def make_site(self, construct: str, node: ast.stmt, end: ast.expr, names: tuple, live, checked, inside: Names) -> Site:
+    def make_site(
+        self, construct: str, node: ast.stmt, end: ast.expr, names: tuple, live, checked, inside: Names
+    ) -> Site:
         site = Site(construct, self.span(node, end), names, live, checked)
         site.changes = tuple(inside.changes)
         return site

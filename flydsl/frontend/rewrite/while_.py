@@ -8,8 +8,19 @@ Dynamic  as soon as the condition is a run-time value: an scf.while. The conditi
 import ast
 
 from flydsl.diag import EndlessLoop
-from flydsl.frontend.rewrite.build import assign, assign_all, attribute, constant, load, locals_call, method, place, runtime, unbind_missing
-from flydsl.frontend.rewrite.build import when
+from flydsl.frontend.rewrite.build import (
+    assign,
+    assign_all,
+    attribute,
+    constant,
+    load,
+    locals_call,
+    method,
+    place,
+    runtime,
+    unbind_missing,
+    when,
+)
 from flydsl.frontend.rewrite.names import names_in
 from flydsl.frontend.rewrite.static import called_name
 
