@@ -9,9 +9,9 @@ from typing import Any
 
 from . import leaf
 from .errors import BasisMismatch, NotDivisible, OperandType, RankMismatch
-from .int_tuple import IntTuple, at_path, to_str
+from .int_tuple import IntTuple, product, to_str
 from .layout import ComposedLayout, Layout, Tile, expect_layout, from_modes, layout_modes, on_outer
-from .leaf import Basis
+from .leaf import Basis, Sym
 from .memo import operation
 
 ENUMERATE = 4096  # ragged compositions up to this size are decided by trying every element
@@ -112,8 +112,11 @@ def composition(a: Any, b: Any) -> Any:
             "the inner operand must be a plain layout or a tile, not a composed layout"
         )
     expect_layout(b)
-    b.flat()
-    return Layout(*compose_pair(a, open_ended(a), b.shape, b.stride))
+    merged = open_ended(a)
+    result = Layout(*compose_pair(merged, b.shape, b.stride))
+    if len(merged[0]) > 1:
+        refuse_carries(a, merged, [b], result)
+    return result
 
 
 def _by_tile(a: Layout, tile: Tile) -> Layout:
@@ -129,7 +132,7 @@ def _compose_mode(mode: Layout, entry: Any) -> Layout:
     if type(entry) is Tile:
         return composition(mode, entry)
     inner = entry if type(entry) is Layout else Layout(entry, 1)
-    return Layout(*compose_pair(mode, open_ended(mode), inner.shape, inner.stride))
+    return Layout(*compose_pair(open_ended(mode), inner.shape, inner.stride))
 
 
 def open_ended(a: Layout) -> tuple[list, list]:
@@ -140,16 +143,16 @@ def open_ended(a: Layout) -> tuple[list, list]:
 
 
 def compose_pair(
-    a: Layout, merged: tuple[list, list], shape: IntTuple, stride: IntTuple
+    merged: tuple[list, list], shape: IntTuple, stride: IntTuple
 ) -> tuple[IntTuple, IntTuple]:
     """Return shape and stride of a after shape:stride, where `merged` is open_ended(a)."""
     if type(shape) is tuple:
         if len(shape) == 1:
-            return compose_pair(a, merged, shape[0], stride[0])
-        pairs = [compose_pair(a, merged, s, d) for s, d in zip(shape, stride)]
+            return compose_pair(merged, shape[0], stride[0])
+        pairs = [compose_pair(merged, s, d) for s, d in zip(shape, stride)]
         return tuple([p[0] for p in pairs]), tuple([p[1] for p in pairs])
     if type(stride) is Basis:
-        return _compose_basis(a, shape, stride)
+        raise BasisMismatch(f"the inner layout steps by the coordinate {stride}, not by an index")
     return compose_leaf(merged, shape, stride)
 
 
@@ -166,12 +169,74 @@ def compose_leaf(merged: tuple[list, list], shape: Any, stride: Any) -> tuple[In
     return (out_s[0], out_d[0]) if len(out_s) == 1 else (tuple(out_s), tuple(out_d))
 
 
-def _compose_basis(a: Layout, shape: Any, stride: Basis) -> tuple[IntTuple, IntTuple]:
-    """Compose along one coordinate of `a`: the basis leaf picks the mode."""
-    if type(a.shape) is not tuple:
-        raise BasisMismatch(f"{stride} picks no mode of the leaf {a}")
-    picked = Layout(at_path(a.shape, stride.modes), at_path(a.stride, stride.modes))
-    return compose_pair(picked, open_ended(picked), shape, stride.value)
+def refuse_carries(
+    a: Layout, merged: tuple[list, list], parts: list[Layout], result: Layout
+) -> None:
+    """Refuse an inner layout (given in parts) whose leaves together overflow an extent of a.
+
+    Mode by mode, each leaf of the inner layout is right by itself; their sum is right unless it carries
+    from one leaf of a into the next. Small layouts are then decided by trying every element.
+    """
+    leaves = [pair for part in parts for pair in zip(*part.flat())]
+    moving = [(s, d) for s, d in leaves if not (leaf.is_value(s, 1) or leaf.is_value(d, 0))]
+    if len(moving) < 2:
+        return
+    shapes, strides = merged
+    filled = [0] * len(shapes)
+    for s, d in moving:
+        if type(s) is not int or type(d) is not int:
+            return
+        _fill(filled, shapes, s, d)
+    for s, top in zip(shapes[:-1], filled):
+        if type(s) is int and top >= s and not _same_values(a, merged, leaves, result):
+            raise NotDivisible(f"the modes together reach {top} in an extent of {s} and carry")
+
+
+def _fill(filled: list, shapes: list, rest: int, step: int) -> None:
+    """Add the largest coordinate which rest:step reaches in each leaf of `shapes`."""
+    for n, s in enumerate(shapes[:-1]):
+        if type(s) is not int:
+            return
+        if step % s == 0:
+            step //= s
+            continue
+        part = min(-(-s // step), rest)
+        filled[n] += (part - 1) * step
+        rest, step = rest // part, 1
+        if rest == 1:
+            return
+
+
+def _same_values(a: Layout, merged: tuple[list, list], inner: list, result: Layout) -> bool:
+    """Return whether the result has the values of a after the inner leaves, within the domain of a."""
+    extent = product(a.shape)
+    if type(extent) is not int or not result.is_static:
+        return False
+    points = points_within(inner, extent, ENUMERATE)
+    out_s, out_d = result.flat()
+    return points is not None and all(
+        _at(i, out_s, out_d) == _at(index, *merged) for i, index in points
+    )
+
+
+def points_within(inner: list[tuple], extent: int, most: int) -> list[tuple[int, int]] | None:
+    """Return (linear coordinate, index) of the inner leaves wherever the index is below `extent`.
+
+    None when there are more than `most` candidates.
+    """
+    points, step = [(0, 0)], 1
+    for s, d in inner:
+        reach = min(s, -(-extent // d)) if d > 0 else s
+        if len(points) * reach > most:
+            return None
+        points = [
+            (i + c * step, index + c * d)
+            for c in range(reach)
+            for i, index in points
+            if index + c * d < extent
+        ]
+        step *= s
+    return points
 
 
 def _walk(shapes: list, strides: list, rest: Any, step: Any) -> tuple[list, list]:
@@ -179,6 +244,8 @@ def _walk(shapes: list, strides: list, rest: Any, step: Any) -> tuple[list, list
 
     `rest` is the extent still to cover, `step` the stride in units of the current leaf.
     """
+    if type(step) is int and step < 0:
+        raise NotDivisible(f"stride {step} runs below index 0")
     asked = (rest, step)
     ragged = None
     out_s: list = []
@@ -229,14 +296,22 @@ def _share(fits: Any, rest: Any, s: Any) -> tuple[Any, Any]:
 def _walks(out_s: list, out_d: list, shapes: list, strides: list, rest: Any, step: Any) -> bool:
     """Return by enumeration whether the result has the values of shapes:strides at 0, step, 2 step, ...
 
-    Only static extents up to ENUMERATE are tried: beyond, the answer is no.
+    Only indices in the domain count. Only static extents up to ENUMERATE are tried: beyond, no.
     """
-    if type(rest) is not int or rest > ENUMERATE:
+    extent = product(tuple(shapes))
+    if type(rest) is not int or type(extent) is not int:
         return False
-    try:
-        return all(_at(i, out_s, out_d) == _at(i * step, shapes, strides) for i in range(rest))
-    except TypeError:  # a dynamic number among them
-        return False
+    if any(type(d) is Sym for d in strides):
+        generic = [d if type(d) is not Sym else 1000003 ** (n + 1) for n, d in enumerate(strides)]
+        try:
+            _walk(shapes, generic, rest, step)
+        except NotDivisible:
+            return False
+        return True
+    points = points_within([(rest, step)], extent, ENUMERATE)
+    return points is not None and all(
+        _at(i, out_s, out_d) == _at(index, shapes, strides) for i, index in points
+    )
 
 
 def _at(index: int, shapes: list, strides: list) -> dict:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import leaf
-from .compose import compose_leaf, compose_pair, leaves_pair, open_ended
+from .compose import compose_leaf, compose_pair, leaves_pair, open_ended, refuse_carries
 from .errors import NotInjective, NotStatic, OperandType, RankMismatch
 from .int_tuple import product, to_str
 from .inverse import gap_leaves
@@ -63,10 +63,13 @@ def _split(layout: Layout, divisor: Any) -> tuple:
         return compose_leaf(merged, divisor, 1) + compose_leaf(merged, count, divisor)
     if type(divisor) is not Layout:
         raise NotStatic(f"a tile is static, but its mode {to_str(divisor)} is not")
-    shapes, strides = gap_leaves(divisor, extent, True)
-    return compose_pair(layout, merged, divisor.shape, divisor.stride) + compose_pair(
-        layout, merged, *leaves_pair(shapes, strides)
-    )
+    gaps = leaves_pair(*gap_leaves(divisor, extent, True))
+    tile = compose_pair(merged, divisor.shape, divisor.stride)
+    rest = compose_pair(merged, *gaps)
+    if len(merged[0]) > 1:
+        result = Layout((tile[0], rest[0]), (tile[1], rest[1]))
+        refuse_carries(layout, merged, [divisor, Layout(*gaps)], result)
+    return tile + rest
 
 
 def _joined(parts: tuple) -> Layout:

@@ -188,9 +188,18 @@ def slice_(x: Any, coord: IntTuple) -> Any:
 
 def _slice_tuple(x: IntTuple, coord: IntTuple) -> IntTuple:
     kept = _unwrap(slice_tuple(x, coord), "keeps no mode (it has no None)")
-    while coord is not None and type(kept) is tuple and len(kept) == 1:
-        kept = kept[0]
-    return kept
+    return kept if coord is None else _fully_unwrapped(kept)
+
+
+def _dice_tuple(x: IntTuple, coord: IntTuple) -> IntTuple:
+    kept = _unwrap(dice_tuple(x, coord), "keeps no mode (it is all None)")
+    return _fully_unwrapped(kept) if type(coord) is tuple else kept
+
+
+def _fully_unwrapped(x: IntTuple) -> IntTuple:
+    while type(x) is tuple and len(x) == 1:
+        x = x[0]
+    return x
 
 
 def slice_with_offset(layout: Any, coord: IntTuple) -> tuple[Any, IntTuple]:
@@ -214,7 +223,7 @@ def dice(x: Any, coord: IntTuple) -> Any:
     """
     if type(x) is ComposedLayout:
         raise OperandType("expected a plain layout or a tuple, got a composed layout")
-    return _lift(lambda t, c: _unwrap(dice_tuple(t, c), "keeps no mode (it is all None)"), x, coord)
+    return _lift(_dice_tuple, x, coord)
 
 
 def zip_(a: Any, b: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import leaf
-from .compose import canonical_pair, compose_pair, leaves_pair, open_ended, scaled
+from .compose import canonical_pair, compose_pair, leaves_pair, open_ended, refuse_carries, scaled
 from .divide import regroup
 from .errors import NotStatic, OperandType, RankMismatch
 from .int_tuple import (
@@ -60,7 +60,10 @@ def _product_pairs(block: Layout, tiler: Layout) -> tuple[tuple, tuple]:
     expect_layout(block)
     _expect_tiler(tiler)
     room = _room(block, tiler)
-    copies = compose_pair(room, open_ended(room), tiler.shape, tiler.stride)
+    merged = open_ended(room)
+    copies = compose_pair(merged, tiler.shape, tiler.stride)
+    if len(merged[0]) > 1:
+        refuse_carries(room, merged, [tiler], Layout(*copies))
     return canonical_pair(block.shape, block.stride), copies
 
 
