@@ -15,7 +15,7 @@ _REASONS = {
     "else": "when the condition is true it is never bound, and the condition is known only when the kernel runs",
     "loop": "each iteration binds its own, and the loop may run no iteration at all",
 }
-_REGIONS = {"then": "one branch of the if", "else": "the else branch of the if"}
+_REGIONS = {"then": "the first branch of", "else": "the else branch of"}
 
 
 class _Noted(threading.local):
@@ -42,9 +42,11 @@ def explain_name_error(error: NameError, code: Any) -> BaseException:
         return error
     site, where = noted
     line, column, end = position(code, tb.tb_lasti)
-    region = f"{_REGIONS.get(where, f'the {site.construct} loop')} at line {site.span.line}"
+    loop = where == "loop"
+    construct = f"the {site.construct} loop at line {site.span.line}" if loop else f"the if at line {site.span.line}"
+    region = construct if loop else f"{_REGIONS[where]} {construct}"
     at = Span(code.co_filename, line, column, end, code.co_name)
-    return RegionLocal(at=at, name=found.group(1), region=region, reason=_REASONS[where])
+    return RegionLocal(at=at, name=found.group(1), region=region, construct=construct, reason=_REASONS[where])
 
 
 class Escaped:

@@ -124,7 +124,7 @@ def chain_and(comparison: Any) -> Any:
 
 def then(c: Any) -> bool:
     """Take the condition of a conditional expression; return whether its first side has to be evaluated."""
-    cond = condition(c, "a conditional expression")
+    cond = condition(c, "... if ... else ...")
     if cond is True or cond is False:
         open_now.operands.append(_Pending(value=cond))
         return cond

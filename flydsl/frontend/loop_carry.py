@@ -91,7 +91,7 @@ class LoopCarry:
             if value is not UNBOUND and (name in site.live or name in site.checked):
                 self.nodes[name] = carry.plan(value)
         self.places = _places(site, variables)
-        self.sizes = {id(p.obj): (p.name, p.obj, _keys(p.obj)) for p in self.places if p.key is not None}
+        self.sizes = [(name, obj, _keys(obj)) for name, obj in _resizable(site, variables)]
 
     def initial(self) -> list:
         """Return the IR values with which the loop starts."""
@@ -135,7 +135,7 @@ class LoopCarry:
             self._fail(label, name, m)
 
     def _check_sizes(self) -> None:
-        for name, obj, keys in self.sizes.values():
+        for name, obj, keys in self.sizes:
             now = _keys(obj)
             if now != keys:
                 kind = obj.__class__.__name__
@@ -178,6 +178,17 @@ class LoopCarry:
             if value is UNBOUND and variables.get(name, UNBOUND) is not UNBOUND:
                 note_region_local(self.site, name, True)
         return [after[n] for n in self.site.names]
+
+
+def _resizable(site: Site, variables: dict) -> list[tuple[str, Any]]:
+    """Return the lists and dicts whose length or keys the body could change."""
+    found = {}
+    for name, kind, key in site.changes:
+        obj = variables.get(name, UNBOUND)
+        grows = key in _MUTATORS if kind == "call" else kind == "item"
+        if isinstance(obj, (list, dict)) and grows and name not in site.names:
+            found[id(obj)] = (name, obj)
+    return list(found.values())
 
 
 def _places(site: Site, variables: dict) -> list[_Place]:

@@ -9,6 +9,7 @@ from flydsl.diag import CarryMismatch, CarryNone, CarryOpaque, Span
 from flydsl.frontend import carry
 from flydsl.frontend.carry import Mismatch, Same, describe
 from flydsl.frontend.regions import IfRegion
+from flydsl.frontend.rewrite.return_ import RESULT
 from flydsl.frontend.site import UNBOUND
 
 
@@ -23,14 +24,14 @@ class Merge:
         self.pairs: list[tuple] = []
 
     def add(self, name: str, a: Any, b: Any) -> None:
-        """Add a pair. On a path that ends in a jump the value is never read, so it need not fit.
+        """Add a pair. On a path that ends in a jump a variable is never read, so it need not fit; a returned value must.
 
         Raises   Mismatch: the two cannot be one value
         """
         try:
             node = carry.unify(a, b, "", self.then_view, self.else_view)
         except Mismatch:
-            if not (self.then_dead or self.else_dead):
+            if name == RESULT or not (self.then_dead or self.else_dead):
                 raise
             a, b = (UNBOUND, b) if self.then_dead else (a, UNBOUND)
             node = carry.unify(a, b, "", self.then_view, self.else_view)
@@ -58,7 +59,7 @@ class Merge:
         try:
             node.flatten(value, out, "", self.then_view if in_then else self.else_view)
         except Mismatch as m:
-            if not (self.then_dead if in_then else self.else_dead):
+            if name == RESULT or not (self.then_dead if in_then else self.else_dead):
                 fail(name, branch, m)
             del out[size:]
             node.flatten(UNBOUND, out, name)
@@ -93,7 +94,7 @@ def mismatch_error(
         return CarryOpaque(
             at=at, notes=notes, region=region, name=place, cls=opaque.__class__.__name__, described=describe(opaque)
         )
-    advice = _advice(m, name)
+    advice = _advice(m, name if name.isidentifier() else "")
     return CarryMismatch(
         at=at, notes=notes, region=region, name=place, detail=m.detail, construct=construct, advice=advice
     )
@@ -106,5 +107,8 @@ def _advice(m: Mismatch, name: str) -> str:
     wanted = describe(before)
     if carry.kind_of(after) in (carry.LEAF, carry.NUMBER) and carry.kind_of(before) in (carry.LEAF, carry.NUMBER):
         got = describe(after)
+        if not name:
+            return f"convert one side, for example `fx.{wanted}(...)` or `x.to(fx.{wanted})`"
         return f"convert explicitly: start with `{name} = fx.{got}(...)`, or assign `....to(fx.{wanted})`"
-    return f"give '{name}' one type on all paths, or decide with a compile-time condition"
+    which = f"'{name}'" if name else "both values"
+    return f"give {which} one type on all paths, or decide with a compile-time condition"

@@ -44,7 +44,7 @@ class ConstExprDynamic(UserError, RuntimeError):
 
 class ConditionNotBoolean(UserError, TypeError):
     code = "FLY_CONDITION_NOT_BOOLEAN"
-    what = "the condition of {construct} must be a Boolean, got a dynamic '{dtype}'"
+    what = "the condition of `{construct}` must be a Boolean, got a dynamic '{dtype}'"
     why = "{reason}"
     fix = "{advice}"
     example = ("if n & 1:\n    ...", "if (n & 1) != 0:\n    ...")
@@ -90,7 +90,7 @@ class RegionLocal(UserError, NameError):
     code = "FLY_REGION_LOCAL"
     what = "'{name}' has no value here: it is bound only inside {region}"
     why = "{reason}"
-    fix = "bind '{name}' before {region}, with the type that it gets there"
+    fix = "bind '{name}' before {construct}, with the type that it gets there"
     example = ("if c:\n    y = fx.Int32(1)\nout[0] = y", "y = fx.Int32(0)\nif c:\n    y = fx.Int32(1)\nout[0] = y")
 
 

@@ -94,9 +94,7 @@ def _site(node: ast.For, rw, result: "_Yield | None") -> tuple:
     rw.add_flags(site, node)
     site.has_tuple_target = isinstance(node.target, (ast.Tuple, ast.List))
     site.changes = () if result is not None else tuple(inside.changes)
-    site.spans = rw.spans(inside.stores)
-    for key, where in inside.changes.items():
-        site.spans.setdefault(key[0], rw.span(where))
+    site.spans = rw.spans_of(inside)
     site.carried = rw.carried(site)
     return site, names
 

@@ -68,7 +68,7 @@ def _site(node: ast.If, rw) -> tuple:
     read = set(both.loads)
     checked = frozenset(n for n in names if n not in live and n not in read and not n.startswith("_fly_"))
     site = rw.make_site("if", node, node.test, names, live, checked, both)
-    site.spans, site.else_spans = rw.spans(then.stores), rw.spans(other.stores)
+    site.spans, site.else_spans = rw.spans_of(then), rw.spans_of(other)
     site.watch = tuple(dict.fromkeys([*both.loads, *(c[0] for c in both.changes)]))
     site.flags = tuple(n for n in names if n.startswith("_fly_") and not n.startswith("_fly_result"))
     site.live |= frozenset(c[0] for c in both.changes if c[0] in node.fly_live_out)

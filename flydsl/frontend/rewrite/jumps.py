@@ -24,6 +24,7 @@ def lower_jumps(body: list[ast.stmt], fresh) -> list[ast.stmt]:
     """
     scan = _Scan()
     scan.block(body, None, False)
+    scan.spread()
     if not scan.flagged:
         return body
     lower = _Lower(fresh, scan)
@@ -73,6 +74,20 @@ class _Scan:
             for inner in blocks_of(s):
                 self.block(inner, loop, dynamic or under, since or under)
 
+    def spread(self) -> None:
+        """Flag the jumps that come to stand behind the guards of flagged ones."""
+        changed = True
+        while changed:
+            changed = False
+            for loop in self.loops.values():
+                if not (loop.needs or self.returns and loop.returns):
+                    continue
+                if loop.returns and not self.returns:
+                    self.returns = changed = True
+                outer = loop.outer
+                if outer is not None and not outer.needs and any(_jumps(s) for s in loop.node.orelse):
+                    outer.needs = changed = True
+
     def _loop_jump(self, s: ast.stmt, loop: _Loop, since: bool) -> None:
         loop.breaks |= isinstance(s, ast.Break)
         loop.continues |= isinstance(s, ast.Continue)
@@ -91,6 +106,15 @@ def blocks_of(s: ast.stmt) -> list[list[ast.stmt]]:
     found += [h.body for h in getattr(s, "handlers", ())]
     found += [c.body for c in getattr(s, "cases", ())]
     return found
+
+
+def _jumps(s: ast.stmt) -> bool:
+    """Return whether a statement holds a break or continue of the loop around it."""
+    if isinstance(s, (ast.Break, ast.Continue)):
+        return True
+    if isinstance(s, (ast.For, ast.While)):
+        return any(_jumps(x) for x in s.orelse)
+    return not isinstance(s, _SCOPES) and any(_jumps(x) for block in blocks_of(s) for x in block)
 
 
 class _Lower:

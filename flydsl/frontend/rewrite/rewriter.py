@@ -174,8 +174,11 @@ class Rewriter:
         end_column = last.end_col_offset + 1 if same_line else 0
         return Span(self.unit.file, node.lineno, node.col_offset + 1, end_column, self.function)
 
-    def spans(self, stores: dict[str, ast.AST]) -> dict[str, Span]:
-        return {name: self.span(node) for name, node in stores.items() if hasattr(node, "lineno")}
+    def spans_of(self, names: Names) -> dict[str, Span]:
+        """Return where names are bound, or changed in place, for the last time."""
+        spans = {key[0]: self.span(node) for key, node in names.changes.items()}
+        spans.update({name: self.span(node) for name, node in names.stores.items() if hasattr(node, "lineno")})
+        return spans
 
 
 def explain_name_errors(body: list[ast.stmt]) -> list[ast.stmt]:

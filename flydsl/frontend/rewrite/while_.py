@@ -68,9 +68,7 @@ def _site(node: ast.While, rw) -> tuple:
     site = rw.make_site("while", node, node.test, names, live, checked, inside)
     rw.add_flags(site, node)
     site.changes = tuple(inside.changes)
-    site.spans = rw.spans(inside.stores)
-    for key, where in inside.changes.items():
-        site.spans.setdefault(key[0], rw.span(where))
+    site.spans = rw.spans_of(inside)
     site.has_else = bool(node.orelse) or hasattr(node, "fly_had_else")
     site.carried = rw.carried(site)
     return site, names
