@@ -6,8 +6,6 @@ from flydsl.diag import NoCommonFloat
 from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.numeric.classes import Boolean, Float32, Float64, Int32, Int64
 
-INT32_RANGE = range(-(2**31), 2**31)
-
 ARITHMETIC = frozenset(("+", "-", "*", "/", "//", "%"))
 BITWISE = frozenset(("&", "|", "^", "<<", ">>"))
 COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
@@ -18,7 +16,7 @@ def class_of_python(value: int | float | bool) -> type[Numeric]:
     if isinstance(value, bool):
         return Boolean
     if isinstance(value, int):
-        return Int32 if value in INT32_RANGE else Int64
+        return Int32 if -(2**31) <= value < 2**31 else Int64
     return Float32
 
 

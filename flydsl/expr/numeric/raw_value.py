@@ -38,7 +38,9 @@ class ArithValue(ir.Value):
 
     def with_signedness(self, signed: bool | None) -> "ArithValue":
         """Return the same value with another sign flag."""
-        return ArithValue(self, signed)
+        value = ArithValue(self)
+        value.signed = signed
+        return value
 
     def __hash__(self) -> int:
         return ir.Value.__hash__(self)

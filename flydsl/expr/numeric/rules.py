@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from flydsl.diag import UnsupportedOperand
-from flydsl.expr.numeric.base import Numeric, NumericMeta, check_owner, raw, static, static_constant, wrap
+from flydsl.expr.numeric.base import OUTSIDE, Numeric, NumericMeta, check_owner, raw, static, static_constant, wrap
 from flydsl.expr.numeric.build import Emitter, emitter_of
 from flydsl.expr.numeric.cast import Steps, cast_steps, emit_steps, from_python_value
 from flydsl.expr.numeric.classes import Boolean, Float32, Index, Int32, Int64
@@ -192,9 +192,9 @@ def _direct_rule(p: Plan, left, right, left_py: bool, right_py: bool, wide: Rule
         right_scope = None if right_py else b._scope
         if left_scope is None and right_scope is None:
             return fold(a if left_py else a.value, b if right_py else b.value)
-        trace = active.trace
-        scope = None if trace is None else trace.scope
-        loc = None if scope is None else trace.locations.at(_getframe(2), scope.root)
+        trace = active.trace or current()
+        scope = trace.scope or OUTSIDE
+        loc = trace.locations.at(_getframe(2), scope.root)
         if right_scope is scope:
             y = b.value
         elif right_scope is None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from flydsl.diag import NotConvertible, VectorConstruction
+from flydsl.diag import VectorConstruction
 from flydsl.expr.numeric import CLASSES, Numeric, NumericMeta
-from flydsl.expr.vector.core import Vector, VectorMeta, raw_vector, splat
+from flydsl.expr.vector.core import Vector, VectorMeta, raw_vector, splat, stored_bytes
 from flydsl.expr.vector.shape import Shape, canonical, numel_of
 from flydsl.ir import ir
 
@@ -56,13 +56,7 @@ class Alias(Vector):
 
     @classmethod
     def __dsl_size_of__(cls) -> int:
-        dtype, shape = cls.alias
-        bits = dtype.width * numel_of(shape)
-        if bits % 8:
-            raise NotConvertible(
-                value=cls.__name__, dtype="memory", advice="choose a number of lanes whose bits fill whole bytes"
-            )
-        return bits // 8
+        return stored_bytes(*cls.alias)
 
     @classmethod
     def __dsl_align_of__(cls) -> int:
@@ -72,14 +66,8 @@ class Alias(Vector):
     def __peek_from_ptr__(cls, pointer: Any) -> Vector:
         from flydsl.expr.primitive import ptr_load
 
-        cls.__dsl_size_of__()
+        stored_bytes(*cls.alias)
         return ptr_load(pointer, cls)
-
-    def __poke_into_ptr__(self, pointer: Any) -> None:
-        from flydsl.expr.primitive import ptr_store
-
-        self.__dsl_size_of__()
-        ptr_store(self, pointer)
 
 
 _LANES = {

@@ -249,6 +249,12 @@ class Vector(metaclass=VectorMeta):
 
     __construct_from_ir_values__ = Rebuilder()
 
+    def __poke_into_ptr__(self, pointer: Any) -> None:
+        from flydsl.expr.primitive import ptr_store
+
+        stored_bytes(self.dtype, self.shape)
+        ptr_store(self, pointer)
+
     @classmethod
     def _rebuild(cls, values: Sequence[ir.Value], exemplar: Any) -> "Vector":
         if isinstance(exemplar, Vector):
@@ -302,6 +308,15 @@ def _flat_type(value: ir.Value) -> tuple[int, type[Numeric]]:
     for extent in t.shape:
         n *= extent
     return n, class_of_type(t.element_type)
+
+
+def stored_bytes(dtype: type[Numeric], shape: Shape) -> int:
+    """Return the bytes that a vector takes in memory; bits that do not fill whole bytes cannot be stored."""
+    bits = dtype.width * numel_of(shape)
+    if bits % 8:
+        problem = f"{numel_of(shape)} {dtype.__name__} fill {bits} bits, which cannot be stored"
+        raise VectorConstruction(problem=problem, advice="choose a number of lanes whose bits fill whole bytes")
+    return bits // 8
 
 
 def unsigned(dtype: type[Numeric]) -> type[Numeric]:
