@@ -9,7 +9,7 @@ from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
 from flydsl.compiler.host_program import host_function
 from flydsl.compiler.jit_executor import CompiledArtifact
-from flydsl.compiler.mlir_errors import verify
+from flydsl.ir.verify import verify
 from flydsl.ir import Trace, ir, print_op
 from flydsl.passes.registry import run_pass
 from flydsl.pipeline import TO_LOWERED

@@ -132,3 +132,18 @@ def without_payload(value: Any) -> Any:
     if isinstance(value, MemRef):
         value = MemRef(replace(value.ptr, value=None), value.layout)
     return with_leaves(value, iter([la.Sym(s.width, s.div) for s in dynamic_leaves(value)]))
+
+
+def split_top(text: str) -> list[str]:
+    """Split at commas that stand outside all brackets."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        if c in "(<[{":
+            depth += 1
+        elif c in ")]}" or (c == ">" and text[i - 1] != "-"):
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    parts.append(text[start:].strip())
+    return parts

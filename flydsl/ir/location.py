@@ -47,6 +47,10 @@ class LocationCache:
             loc = self._cache[key] = self._file(code, frame.f_lasti)
         return loc
 
+    def of_code(self, code: CodeType) -> ir.Location:
+        """Return the location of a function's definition."""
+        return ir.Location.file(code.co_filename, code.co_firstlineno, 1, self._context)
+
     def _chain(self, frame: FrameType, root: CodeType) -> ir.Location:
         places = [(frame.f_code, frame.f_lasti)]
         outer = frame.f_back

@@ -270,7 +270,7 @@ _STRUCTURED = {"scf.if": _Promotion._if, "scf.for": _Promotion._for, "scf.while"
 
 
 def _attrs(op: ir.Operation) -> dict:
-    return {a.name: a.attr for a in op.attributes}
+    return {name: op.attributes[name] for name in op.attributes}
 
 
 def _extend_terminator(block: ir.Block, values: list[ir.Value]) -> None:

@@ -166,7 +166,7 @@ def _rewrite_launch(launch: ir.Operation, editor: Editor) -> None:
         flat += parts
         count += len(parts) if i in kernel_operands else 0
     segments[_KERNEL_OPERANDS] = count
-    attrs = {a.name: a.attr for a in launch.attributes}
+    attrs = {name: launch.attributes[name] for name in launch.attributes}
     attrs["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
     new = editor.op("gpu.launch_func", [r.type for r in launch.results], flat, attrs)
     for old, result in zip(launch.results, new.results, strict=True):

@@ -73,9 +73,9 @@ def _tools() -> list[tuple[str, str]]:
 
         _say("LLVM", ".".join(map(str, llvm.llvm_version_info)))
     try:
-        from flydsl.targets.rocm.tools import find_lld
+        from flydsl.targets.rocm.tools import find_linker
 
-        _say("linker", str(find_lld()))
+        _say("linker", str(find_linker()))
     except (FlyError, ImportError):
         _say("linker", "not found")
         missing.append(("linker (ld.lld)", "pip install 'flydsl[hsaco]', or install lld, or set FLYDSL_LLD"))

@@ -4,25 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from flydsl.diag import RocdlStatic
+from flydsl.dialects.rocdl_enums import ENUMS, FLAGS, attribute_text
 from flydsl.expr.rocdl.values import static_int
 from flydsl.ir import current, ir
 from flydsl.ir.context import Types
 
-# Value -> keyword of MLIR's enum attribute; the value is the field of the instruction.
-_ENUMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "perm_b": ("mfma_perm_b", ("none", "bcast_first_32", "bcast_second_32", "rotate_16_right", "bcast_first_16",
-                               "bcast_second_16", "bcast_third_16", "bcast_fourth_16")),
-    "format": ("matrix_format", ("fp8_e4m3", "fp8_e5m2", "fp6_e2m3", "fp6_e3m2", "fp4_e2m1")),
-    "mod_c": ("wmma_c_modifier", ("none", "neg", "abs", "neg_abs")),
-    "scale_row": ("wmma_matrix_scale", ("row0", "row1")),
-    "scale_format": ("wmma_matrix_scale_format", ("e8", "e5m3", "e4m3")),
-}
-# Bit fields: keyword of each bit, lowest first.
-_FLAGS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "sched": ("sched_group_mask", ("non_mem_non_sideeffect", "valu", "salu", "mfma_wmma", "all_vmem", "vmem_read",
-                                   "vmem_write", "all_ds", "ds_read", "ds_write", "transcendental", "ldsdma")),
-    "neg": ("mfma_neg_modifier", ("neg_a", "neg_b", "neg_c")),
-}
 _WIDTHS = {"i1": 1, "i16": 16, "i32": 32}
 
 
@@ -52,14 +38,13 @@ def _make(kind: str, number: int, name: str, param: str, types: Types) -> ir.Att
             return ir.BoolAttr.get(bool(number), types.i1.context)
         low = number - (1 << width) if number >> (width - 1) > 0 else number
         return ir.IntegerAttr.get(types.by_name[kind], low)
-    if kind in _ENUMS:
-        attr_name, words = _ENUMS[kind]
+    if kind in ENUMS:
+        words = ENUMS[kind][1]
         _check(0 <= number < len(words), number, f"integer in [0, {len(words) - 1}]", name, param)
-        return ir.Attribute.parse(f"#rocdl<{attr_name} {words[number]}>", types.i1.context)
-    attr_name, words = _FLAGS[kind]
-    _check(0 <= number < 1 << len(words), number, f"bit mask in [0, {hex((1 << len(words)) - 1)}]", name, param)
-    text = "|".join(w for i, w in enumerate(words) if number >> i & 1) or "none"
-    return ir.Attribute.parse(f"#rocdl<{attr_name} {text}>", types.i1.context)
+    else:
+        words = FLAGS[kind][1]
+        _check(0 <= number < 1 << len(words), number, f"bit mask in [0, {hex((1 << len(words)) - 1)}]", name, param)
+    return ir.Attribute.parse(attribute_text(kind, number), types.i1.context)
 
 
 def _check(holds: bool, number: int, expected: str, name: str, param: str) -> None:

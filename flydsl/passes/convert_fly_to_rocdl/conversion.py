@@ -98,7 +98,6 @@ class Conversion:
         attrs = {
             "elem_type": ir.TypeAttr.get(elem),
             "rawConstantIndices": ir.DenseI32ArrayAttr.get(constants),
-            "noWrapFlags": ir.IntegerAttr.get(self.types.i32, 0),
         }
         operands = [pointer] if isinstance(index, int) else [pointer, index]
         return self.editor.value("llvm.getelementptr", pointer.type, operands, attrs)

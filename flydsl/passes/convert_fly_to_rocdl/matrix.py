@@ -4,30 +4,31 @@ from flydsl.atoms import mma_calls
 from flydsl.atoms.matrix_rows import MatrixRow
 from flydsl.atoms.mma_ops import MmaOp
 from flydsl.dialects import value_of
+from flydsl.dialects.rocdl_enums import attribute_text
 from flydsl.ir import ir, parse_type
 from flydsl.passes.convert_fly_to_rocdl.conversion import Conversion, rule
 from flydsl.passes.convert_fly_to_rocdl.copies import atom_state
 
-# Constant operands of the intrinsics under the names of the rocdl ops' attributes.
+# Constant operand of the intrinsics -> (attribute of the rocdl op, its kind).
 _ATTRIBUTES = {
-    "cbsz": "cbsz",
-    "abid": "abid",
-    "blgp": "blgp",
-    "opsel_a": "opselA",
-    "opsel_b": "opselB",
-    "sign_a": "signA",
-    "sign_b": "signB",
-    "clamp": "clamp",
-    "mod_c": "modC",
-    "reuse_a": "reuseA",
-    "reuse_b": "reuseB",
-    "opsel": "opsel",
-    "fmt_a": "fmtA",
-    "fmt_b": "fmtB",
-    "scale_fmt_a": "fmtScaleA",
-    "scale_fmt_b": "fmtScaleB",
+    "cbsz": ("cbsz", "i32"),
+    "abid": ("abid", "i32"),
+    "blgp": ("blgp", "perm_b"),
+    "opsel_a": ("opselA", "i32"),
+    "opsel_b": ("opselB", "i32"),
+    "sign_a": ("signA", "i1"),
+    "sign_b": ("signB", "i1"),
+    "clamp": ("clamp", "i1"),
+    "mod_c": ("modC", "mod_c"),
+    "reuse_a": ("reuseA", "i1"),
+    "reuse_b": ("reuseB", "i1"),
+    "opsel": ("opsel", "i1"),
+    "fmt_a": ("fmtA", "format"),
+    "fmt_b": ("fmtB", "format"),
+    "scale_fmt_a": ("fmtScaleA", "scale_format"),
+    "scale_fmt_b": ("fmtScaleB", "scale_format"),
 }
-_MFMA_SCALE_FORMATS = {"fmt_a": "cbsz", "fmt_b": "blgp"}
+_MFMA_SCALE_FORMATS = {"fmt_a": ("cbsz", "format"), "fmt_b": ("blgp", "format")}
 
 
 @rule("mma_atom_call_ssa")
@@ -59,14 +60,23 @@ def _arguments(
     """Return the run-time operands in the row's order, and the constants as attributes."""
     data = dict(zip("abc", operands, strict=True))
     values, attrs = [], {}
-    for name, kind, constant in mma_calls.arguments(atom, row):
+    for name, _, constant in mma_calls.arguments(atom, row):
         if constant is None:
             values.append(data[name] if name in data else _scale(conv, state, name, row))
             continue
-        attribute = _MFMA_SCALE_FORMATS.get(name, _ATTRIBUTES[name]) if row.family == "mfma_scale" else _ATTRIBUTES[name]
-        type_ = conv.types.i1 if kind == "i1" else conv.types.by_name[kind]
-        attrs[attribute] = ir.IntegerAttr.get(type_, constant)
+        attribute, attribute_kind = _ATTRIBUTES[name]
+        if row.family == "mfma_scale":
+            attribute, attribute_kind = _MFMA_SCALE_FORMATS.get(name, _ATTRIBUTES[name])
+        elif row.acc == "f64" and name == "blgp":
+            attribute_kind = "neg"
+        attrs[attribute] = _attribute(conv, attribute_kind, constant)
     return values, attrs
+
+
+def _attribute(conv: Conversion, kind: str, value: int) -> ir.Attribute:
+    if kind == "i1":
+        return ir.BoolAttr.get(bool(value))
+    return conv.i32_attr(value) if kind == "i32" else ir.Attribute.parse(attribute_text(kind, value))
 
 
 def _scale(conv: Conversion, state: dict, name: str, row: MatrixRow) -> ir.Value:

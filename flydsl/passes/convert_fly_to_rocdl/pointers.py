@@ -226,7 +226,7 @@ def _ptr_store(conv: Conversion, op: ir.Operation) -> None:
 
 def _hints(op: ir.Operation) -> dict:
     """Return the memory hints that an access carries on to LLVM (nontemporal, volatile, ordering, syncscope)."""
-    return {a.name: a.attr for a in op.attributes if a.name in ("nontemporal", "volatile_", "ordering", "syncscope")}
+    return {n: op.attributes[n] for n in ("nontemporal", "volatile_", "ordering", "syncscope") if n in op.attributes}
 
 
 # Buffer accesses

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from flydsl.diag import Span, VerifyFailed
-from flydsl.ir import ir
+from flydsl.ir.bindings import ir
 
 
 def verify(module: ir.Module, stage: str) -> None:
@@ -20,10 +22,10 @@ def verify(module: ir.Module, stage: str) -> None:
         raise VerifyFailed(stage=stage, problem=problem, at=at) from e
 
 
+_PLACE = re.compile(r'"((?:[^"\\\\]|\\\\.)*)":(\d+):(\d+)')
+
+
 def span_of_location(loc: ir.Location) -> Span | None:
-    """Return the innermost file place of a location."""
-    while loc.is_a_callsite():
-        loc = loc.callee
-    if not loc.is_a_file():
-        return None
-    return Span(loc.filename, loc.start_line, loc.start_col)
+    """Return the innermost file place of a location, or None."""
+    found = _PLACE.search(str(loc))
+    return Span(found[1], int(found[2]), int(found[3])) if found else None
