@@ -135,3 +135,104 @@ def elementwise(ops: str, inputs: list[str], output: str, arch: str = "gfx942") 
     lines.append(f"llvm.store %r, %q{out} {{alignment = 1 : i64}} : {output}, !llvm.ptr<1>")
     lines.append("}")
     return module(kernel("k", ", ".join([*pointers, "%count: i32"]), "\n".join(lines)), arch)
+
+
+class Emit:
+    """Lines of IR with fresh names and shared constants."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.count = 0
+        self.consts: dict[tuple[int, str], str] = {}
+
+    def op(self, text: str) -> str:
+        """Append an op and return the name of its result."""
+        self.count += 1
+        name = f"%e{self.count}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def const(self, value: int, elem: str = "i32") -> str:
+        """Return a constant; those made inside a loop are not shared."""
+        return self.op(f"arith.constant {value} : {elem}")
+
+    def bin(self, name: str, a: str, b: str | int) -> str:
+        """Return an i32 operation."""
+        return self.op(f"arith.{name} {a}, {b if isinstance(b, str) else self.const(b)} : i32")
+
+    def gep(self, base: str, index: str, elem: str, space: int) -> str:
+        """Return an element address."""
+        return self.op(f"llvm.getelementptr {base}[{index}] : (!llvm.ptr<{space}>, i32) -> !llvm.ptr<{space}>, {elem}")
+
+    def load(self, ptr: str, type_: str, space: int, align: int, loc: str = "") -> str:
+        """Return a loaded value."""
+        return self.op(f"llvm.load {ptr} {{alignment = {align} : i64}} : !llvm.ptr<{space}> -> {type_} {loc}")
+
+    def store(self, value: str, ptr: str, type_: str, space: int, align: int, loc: str = "") -> None:
+        """Append a store."""
+        self.lines.append(f"llvm.store {value}, {ptr} {{alignment = {align} : i64}} : {type_}, !llvm.ptr<{space}> {loc}")
+
+
+GEMM_KINDS = {
+    "f16": ("gfx942", "f16", "rocdl.mfma.f32.16x16x16f16", 16, 2, "vector<4xf16>"),
+    "fp8": ("gfx950", "i8", "rocdl.mfma.f32.16x16x32.fp8.fp8", 32, 1, "i64"),
+}
+
+
+def gemm(m: int, n: int, k: int, kind: str = "f16", bm: int = 128, bn: int = 128, bk: int = 32, barriers: bool = True) -> str:
+    """C[m, n] = A[m, k] * B[n, k]^T in f32: 4 waves (2 x 2), tiles through LDS, one vector of accumulators carried by the loop."""
+    arch, elem, op, mk, size, reg = GEMM_KINDS[kind]
+    e = Emit()
+    per_load = 16 // size
+    lane, wave = e.bin("remui", "%tid", 64), e.bin("divui", "%tid", 64)
+    wm, wn = e.bin("divui", wave, 2), e.bin("remui", wave, 2)
+    r16, g4 = e.bin("remui", lane, 16), e.bin("divui", lane, 16)
+    nbn = n // bn
+    bm0, bn0 = e.bin("muli", e.bin("divui", "%bid", nbn), bm), e.bin("muli", e.bin("remui", "%bid", nbn), bn)
+    tm, tn = bm // 32, bn // 32
+    acc_type = f"vector<{tm * tn * 4}xf32>"
+    zero = e.op(f"arith.constant dense<0.0> : {acc_type}")
+    lds_a, lds_b = (e.op(f"llvm.mlir.addressof @{s} : !llvm.ptr<3>") for s in ("tile_a", "tile_b"))
+    lo, hi, step = e.const(0), e.const(k), e.const(bk)
+    head, e.lines = e.lines, []
+    for lds, ptr, rows, row0 in ((lds_a, "%A", bm, bm0), (lds_b, "%B", bn, bn0)):
+        chunks_per_row = bk // per_load
+        for i in range(rows * chunks_per_row // 256):
+            c = e.bin("addi", "%tid", 256 * i)
+            row, col = e.bin("divui", c, chunks_per_row), e.bin("muli", e.bin("remui", c, chunks_per_row), per_load)
+            src = e.bin("addi", e.bin("muli", e.bin("addi", row, row0), k), e.bin("addi", col, "%kk"))
+            v = e.load(e.gep(ptr, src, elem, 1), f"vector<{per_load}x{elem}>", 1, 16)
+            dst = e.bin("addi", e.bin("muli", row, bk), col)
+            e.store(v, e.gep(lds, dst, elem, 3), f"vector<{per_load}x{elem}>", 3, 16)
+    e.lines.append("gpu.barrier")
+    acc = "%acc"
+    width = mk // 4
+    for ks in range(bk // mk):
+        frags = {}
+        for name, lds, count, w in (("a", lds_a, tm, wm), ("b", lds_b, tn, wn)):
+            for i in range(count):
+                row = e.bin("addi", e.bin("addi", e.bin("muli", w, count * 16), 16 * i), r16)
+                off = e.bin("addi", e.bin("addi", e.bin("muli", row, bk), e.bin("muli", g4, width)), ks * mk)
+                frags[name, i] = e.load(e.gep(lds, off, elem, 3), reg, 3, 8)
+        for i in range(tm):
+            for j in range(tn):
+                at = (i * tn + j) * 4
+                c = e.op(f"vector.extract_strided_slice {acc} {{offsets = [{at}], sizes = [4], strides = [1]}} : {acc_type} to vector<4xf32>")
+                d = e.op(f"{op} {frags['a', i]}, {frags['b', j]}, {c}, 0, 0, none : ({reg}, {reg}, vector<4xf32>) -> vector<4xf32>")
+                acc = e.op(f"vector.insert_strided_slice {d}, {acc} {{offsets = [{at}], strides = [1]}} : vector<4xf32> into {acc_type}")
+    if barriers:
+        e.lines.append("gpu.barrier")
+    body, e.lines = e.lines, []
+    for i in range(tm):
+        for j in range(tn):
+            for v in range(4):
+                x = e.op(f"vector.extract %out[{(i * tn + j) * 4 + v}] : f32 from {acc_type}")
+                row = e.bin("addi", e.bin("addi", e.bin("addi", e.bin("muli", wm, tm * 16), 16 * i + v), e.bin("muli", g4, 4)), bm0)
+                col = e.bin("addi", e.bin("addi", e.bin("addi", e.bin("muli", wn, tn * 16), 16 * j), r16), bn0)
+                e.store(x, e.gep("%C", e.bin("addi", e.bin("muli", row, n), col), "f32", 1), "f32", 1, 4)
+    tail = e.lines
+    loop = [f"%out = scf.for %kk = {lo} to {hi} step {step} iter_args(%acc = {zero}) -> ({acc_type}) : i32 {{", *body,
+            f"scf.yield {acc} : {acc_type}", "}"]  # fmt: skip
+    text = "\n".join([*head, *loop, *tail])
+    lds = lds_array("tile_a", bm * bk * size) + "\n" + lds_array("tile_b", bn * bk * size)
+    return module(kernel("gemm", "%A: !llvm.ptr<1>, %B: !llvm.ptr<1>, %C: !llvm.ptr<1>", text, 256), arch, lds)

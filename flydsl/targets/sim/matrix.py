@@ -51,15 +51,19 @@ class MatrixPlan:
     opsel_result: bool
 
 
-def lane_map(layout: Any, rows: int, cols: int, blocks: int, lanes: int) -> LaneMap:
-    """Return the map of a (lane, value) -> row + rows * col + rows * cols * block layout."""
+def lane_map(layout: Any, rows: int, cols: int, blocks: int, lanes: int, is_transposed: bool = False) -> LaneMap:
+    """Return the map of a (lane, value) -> row + rows * col + rows * cols * block layout.
+
+    B is packed transposed, as (k, n): a product with a transposed view takes twice as long.
+    """
     total = rows * cols * blocks
     values = max(1, _layout_values(layout))
     target = np.array([[layout(lane, v) for v in range(values)] for lane in range(lanes)], np.int64).reshape(-1)
     source = np.full(total, -1, np.int64)
     source[target] = np.arange(lanes * values)
     assert (source >= 0).all(), "the lane map does not cover the matrix"
-    pack = source.reshape(blocks, cols, rows).transpose(0, 2, 1)
+    pack = source.reshape(blocks, cols, rows)
+    pack = pack if is_transposed else pack.transpose(0, 2, 1)
     position = np.arange(total).reshape(blocks, rows, cols).transpose(0, 2, 1).reshape(-1)
     return LaneMap(np.ascontiguousarray(pack), position[target].reshape(lanes, values), values)
 
@@ -86,7 +90,7 @@ def h_plan(name: str, arch: str, regs: tuple[str, str], formats: tuple[str, str]
         row = same[0].on(arch) if same else replace(row, a=formats[0], b=formats[1])
     lanes = row.wave_size
     map_a = lane_map(row.layout_a, row.m, row.k, row.blocks, lanes)
-    map_b = lane_map(row.layout_b, row.n, row.k, row.blocks, lanes)
+    map_b = lane_map(row.layout_b, row.n, row.k, row.blocks, lanes, is_transposed=True)
     map_c = lane_map(row.layout_c, row.m, row.n, row.blocks, lanes)
     return MatrixPlan(
         name, arch, row.m, row.n, row.k, row.blocks, row.a, row.b, row.acc, lanes, map_a, map_b, map_c, row.family, row.opsel_result
@@ -175,7 +179,7 @@ def h_pack_a(machine: Any, plan: MatrixPlan, x: Any, is_signed: bool = True) -> 
 
 def h_pack_b(machine: Any, plan: MatrixPlan, x: Any, is_signed: bool = True) -> np.ndarray:
     """Return B as (g, waves, blocks, k, n)."""
-    return pack(machine, plan, x, plan.b, plan.map_b, is_signed).swapaxes(-1, -2)
+    return pack(machine, plan, x, plan.b, plan.map_b, is_signed)
 
 
 def pack_c(machine: Any, plan: MatrixPlan, c: Any) -> Any:
@@ -243,8 +247,7 @@ def h_pack_scaled(machine: Any, plan: MatrixPlan, side: str, x: Any, scale: Any,
     values = decode(storage(x, kind, where.values), kind, plan.arch)
     scaled = values * factor[..., None]
     items = as_lanes(machine, scaled, plan.lanes)
-    matrix = items.take(where.pack.reshape(-1), axis=2).reshape(*items.shape[:2], *where.pack.shape)
-    return matrix if side == "a" else matrix.swapaxes(-1, -2)
+    return items.take(where.pack.reshape(-1), axis=2).reshape(*items.shape[:2], *where.pack.shape)
 
 
 def h_pack_block_scaled(machine: Any, plan: MatrixPlan, side: str, x: Any, scale: Any, half: int) -> np.ndarray:
@@ -256,5 +259,5 @@ def h_pack_block_scaled(machine: Any, plan: MatrixPlan, side: str, x: Any, scale
     per_lane = codes.reshape(*codes.shape[:2], plan.lanes, -1)
     first = 0 if rows == plan.lanes else rows * half
     factors = np.repeat(decode_e8m0(per_lane[:, :, first : first + rows]), plan.k // per_lane.shape[-1], axis=-1)
-    matrix = matrix * factors[:, :, None]
-    return matrix if side == "a" else matrix.swapaxes(-1, -2)
+    factors = factors[:, :, None]
+    return matrix * (factors if side == "a" else factors.swapaxes(-1, -2))

@@ -49,6 +49,7 @@ class FunctionTranslator:
         self.uses_dma = False
         self.counter = 0
         self.op: Any = None
+        self._types: dict[Any, IrType] = {}
 
     # --- names and lines -------------------------------------------------------------------------------------------
 
@@ -120,8 +121,15 @@ class FunctionTranslator:
 
     def type_of(self, value: Any) -> IrType:
         """Return the `IrType` of an SSA value."""
+        key = value.type
+        found = self._types.get(key)
+        if found is None:
+            found = self._types[key] = self._parse_type(key)
+        return found
+
+    def _parse_type(self, type_: Any) -> IrType:
         try:
-            return parse_type(str(value.type))
+            return parse_type(str(type_))
         except UnsupportedType as e:
             frames = frames_of(str(self.op.location)) if self.op is not None else ()
             at = Span(*frames[0]) if frames else None

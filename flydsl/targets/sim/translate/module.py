@@ -51,11 +51,11 @@ class LoweredModule:
                 kernel=name, problem="there is no such kernel in the module", reason_text=f"kernels here: {known}", advice_text="use one of these"
             )
         func = self.functions[name]
-        info = ModuleFacts(self, func)
+        ops = walk(func)
+        info = ModuleFacts(self, ops)
         t = FunctionTranslator(info, name)
         t.op = func
         params = bind_params(t, func)
-        ops = walk(func)
         terminator = t.run_block(func.regions[0].blocks[0])
         assert terminator.name == "gpu.return", terminator.name
         return KernelText(
@@ -104,10 +104,10 @@ def barrier_is_nested(op: Any) -> bool:
 class ModuleFacts:
     """What the translator of one kernel knows about its module; lays out the LDS arrays that the kernel names."""
 
-    def __init__(self, module: LoweredModule, func: Any):
+    def __init__(self, module: LoweredModule, ops: list[Any]):
         self.arch = module.arch
         self.wave_size = module.wave_size
-        used = {op.attributes["global_name"].value for op in walk(func) if op.name == "llvm.mlir.addressof"}
+        used = {op.attributes["global_name"].value for op in ops if op.name == "llvm.mlir.addressof"}
         names = [n for n in module.globals if n in used]
         self.arrays: dict[str, tuple[int, int]] = {}
         offset = 0
