@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Sequence
 
-from flydsl.layout import Layout, leaf
+from flydsl.layout import leaf
 from flydsl.layout.int_tuple import to_str
 
 from .copy_ops import GLOBAL, SHARED, CopyOp
 from .elements import bit_width
-from .errors import AtomError, OutOfRange
+from .errors import AtomError, OutOfRange, one_of
 
 MAX_RANK = 5
 UNBOUNDED = 0x7FFFFFFF
@@ -340,6 +340,39 @@ def _group3(v: TileView) -> tuple:
     )
 
 
+_GATHER, _WIDE_INDEX = 1 << 31, 1 << 30
+GATHER_ROWS = {16: 16, 32: 8}
+
+
+def pack_gather_descriptor(
+    view: TileView, rows: Sequence[Any], index_bits: int = 32
+) -> tuple[tuple, tuple, tuple, tuple, tuple]:
+    """Return the five groups of a gather or scatter of whole rows, chosen by their numbers.
+
+    Shapes   view: two dimensions, tile (row width, number of rows); rows: at most 8 of 32 bits or
+             16 of 16 bits
+    Raises   OutOfRange: too many rows, or an index width that does not exist
+    """
+    one_of("index_size", index_bits, GATHER_ROWS)
+    if not 0 < len(rows) <= GATHER_ROWS[index_bits]:
+        raise OutOfRange(
+            subject="number of row indices",
+            expected=f"in [1, {GATHER_ROWS[index_bits]}] for {index_bits}-bit indices",
+            value=len(rows),
+        )
+    first, *rest = _group0(view)
+    mode = _GATHER | (_WIDE_INDEX if index_bits == 32 else 0)
+    words = _index_words(rows, index_bits)
+    return (_or(first, mode), *rest), _group1(view), words[:4], words[4:], (0,) * 8
+
+
+def _index_words(rows: Sequence[Any], index_bits: int) -> tuple:
+    padded = [*rows, *[0] * (GATHER_ROWS[index_bits] - len(rows))]
+    if index_bits == 32:
+        return tuple(padded)
+    return tuple(_or(_low16(low), _in_high16(high)) for low, high in zip(padded[::2], padded[1::2]))
+
+
 def warp_coord(warp: Any, warps: Sequence[int]) -> tuple:
     """Return a warp's place per dimension, outermost first and fastest."""
     out = []
@@ -432,8 +465,9 @@ __all__ = [
     "UNBOUNDED",
     "compute_padding_encoding",
     "compute_warp_distribution",
-    "Layout",
+    "GATHER_ROWS",
     "pack_descriptor",
+    "pack_gather_descriptor",
     "padded_offset",
     "padding_codes",
     "tdm_view",

@@ -156,3 +156,30 @@ def test_partition_refusals():
         tdm_tiled.tdm_partition(atom, 0, parse("4:2"), smem, divided)
     with pytest.raises(ValueError, match=r"cooperative tile size 16384 \(atom size \* num_warps\)"):
         tdm_tiled.tdm_partition(atom, 0, parse("8:1"), smem, divided)
+
+
+# Recorded from the reference compiler: f16 rows of 64 out of (1000, 512) with stride 640, mask 5.
+GATHERS = [
+    (5, 32, (0, 0), 0xC0000001, 65541, [10, 11, 12, 13, 14, 0, 0, 0]),
+    (8, 32, (0, 0), 0xC0000001, 65541, [10, 11, 12, 13, 14, 15, 16, 17]),
+    (5, 16, (0, 0), 0x80000001, 65541, [720906, 851980, 14, 0, 0, 0, 0, 0]),
+    (16, 16, (64, 8), 0x80000001, 118554629,
+     [720906, 851980, 983054, 1114128, 1245202, 1376276, 1507350, 1638424]),
+]
+
+
+@pytest.mark.parametrize("count, bits, padding, head, flags, words", GATHERS)
+def test_gather_descriptor(count, bits, padding, head, flags, words):
+    view = tdm.TileView(16, (64, count), (512, 1000), (640,), 0x1000, 0x2400,
+                        tdm.padding_codes(*padding, 16), workgroup_mask=5)
+    groups = tdm.pack_gather_descriptor(view, range(10, 10 + count), bits)
+    assert groups[0][0] == head
+    assert groups[1] == (flags, 33554432, 65536000, 4194304, count, 640, 0, 0)
+    assert list(groups[2] + groups[3]) == words
+
+
+@pytest.mark.parametrize("count, bits", [(9, 32), (17, 16), (0, 32)])
+def test_gather_refusals(count, bits):
+    view = tdm.TileView(16, (64, count), (512, 1000), (640,), 0x1000, 0x2400)
+    with pytest.raises(ValueError, match="row indices"):
+        tdm.pack_gather_descriptor(view, range(count), bits)
