@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flydsl import layout as la
 from flydsl.atoms import CopyOp, MmaOp
 from flydsl.atoms import copy_atom as plain_copy_atom
 from flydsl.atoms import tiled_copy as tc
@@ -28,7 +27,7 @@ from flydsl.expr.numeric.base import raw as raw_scalar
 from flydsl.expr.numeric.cast import from_python_value
 from flydsl.expr.numeric.classes import Int32, Int64
 from flydsl.expr.tensors import Tensor, alloca, expect_tensor
-from flydsl.expr.values import FlyValue, build, emit_as, expect, register_law, shown, wrap
+from flydsl.expr.values import FlyValue, Rebuilder, build, emit_as, expect, register_law, shown, wrap
 from flydsl.ir import ir
 from flydsl.ir.trace import active
 from flydsl.layout.errors import LayoutError
@@ -70,8 +69,8 @@ class _Atom(FlyValue):
     def __extract_to_ir_values__(self) -> list[ir.Value]:
         return list(self.state.values())
 
-    def __construct_from_ir_values__(self, values: Sequence[ir.Value], exemplar: _Atom | None = None) -> _Atom:
-        exemplar = self if exemplar is None else exemplar
+    @classmethod
+    def _rebuild(cls, values: Sequence[ir.Value], exemplar: _Atom) -> _Atom:
         atom = wrap(exemplar.plain)
         for field, value in zip(exemplar.state, values, strict=True):
             atom = atom.set_value(field, value)
@@ -198,8 +197,8 @@ class _Tiled(FlyValue):
     def __extract_to_ir_values__(self) -> list[ir.Value]:
         return self.atom.__extract_to_ir_values__()
 
-    def __construct_from_ir_values__(self, values: Sequence[ir.Value], exemplar: _Tiled | None = None) -> _Tiled:
-        exemplar = self if exemplar is None else exemplar
+    @classmethod
+    def _rebuild(cls, values: Sequence[ir.Value], exemplar: _Tiled) -> _Tiled:
         return exemplar._with_atom(exemplar.atom.__construct_from_ir_values__(values)) if values else exemplar
 
 
@@ -320,8 +319,10 @@ class _Slice:
     def __extract_to_ir_values__(self) -> list[ir.Value]:
         return [*self._tiled.__extract_to_ir_values__(), *self.thr_idx.leaf_values()]
 
-    def __construct_from_ir_values__(self, values: Sequence[ir.Value], exemplar: _Slice | None = None) -> _Slice:
-        exemplar = self if exemplar is None else exemplar
+    __construct_from_ir_values__ = Rebuilder()
+
+    @classmethod
+    def _rebuild(cls, values: Sequence[ir.Value], exemplar: _Slice) -> _Slice:
         count = len(values) - (0 if exemplar.thr_idx.is_static else 1)
         tiled = exemplar._tiled.__construct_from_ir_values__(values[:count])
         return type(exemplar)(tiled, exemplar.thr_idx.__construct_from_ir_values__(values[count:]))
@@ -554,7 +555,7 @@ def _alloca_operand(tiled: TiledMma, operand: str, part: Any, stages: int | None
     name = f"make_fragment_{operand}"
     count = None if stages is None else as_int(stages, "stages")
     try:
-        layout = tm.with_stages(la.make_fragment_layout_like(part), count)
+        layout = tm.staged_fragment(part, count)
     except LayoutError as error:
         raise user_error(error, name) from None
     return alloca(elem, layout, name)

@@ -35,7 +35,7 @@ class Pointer(FlyValue, plains=(Ptr,)):
     __slots__ = ()
 
     def __class_getitem__(cls, params: Any) -> type:
-        from flydsl.expr.storage import pointer_field
+        from flydsl.expr.arrays import pointer_field
 
         return pointer_field(params)
 
@@ -108,6 +108,8 @@ def expect_pointer(x: Any, what: str) -> Pointer:
 
 def add_offset(ptr: Any, offset: Any) -> Any:
     """Return an iterator moved by `offset`: a pointer by elements, a coordinate by a coordinate."""
+    if ptr.__class__ is Pointer and type(offset) is int and offset == 0:
+        return ptr
     ptr = ptr if isinstance(ptr, Pointer) else int_tuple(ptr)
     return build("fly.add_offset", (ptr, int_tuple(offset)))
 

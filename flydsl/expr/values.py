@@ -25,6 +25,13 @@ V = TypeVar("V", bound="FlyValue")
 CLASS_OF_PLAIN: dict[type, type[FlyValue]] = {}
 
 
+class Rebuilder:
+    """`__construct_from_ir_values__(values, exemplar)`: called on an instance, that is the exemplar."""
+
+    def __get__(self, obj: Any, cls: type) -> Callable:
+        return lambda values, exemplar=None: cls._rebuild(values, obj if exemplar is None else exemplar)
+
+
 class FlyValue:
     """A plain value, and its IR value unless it is static. `cls(value)` wraps a raw IR value of a Fly type."""
 
@@ -89,10 +96,13 @@ class FlyValue:
 
         return flatten(self)
 
-    def __construct_from_ir_values__(self, values: Sequence[ir.Value], exemplar: FlyValue | None = None) -> FlyValue:
+    __construct_from_ir_values__ = Rebuilder()
+
+    @classmethod
+    def _rebuild(cls, values: Sequence[ir.Value], exemplar: FlyValue) -> FlyValue:
         from flydsl.expr.carrying import rebuild
 
-        return rebuild(self if exemplar is None else exemplar, values)
+        return rebuild(exemplar, values)
 
 
 def _plain_of_raw(value: Any, subject: str) -> Any:
