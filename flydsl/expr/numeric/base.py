@@ -245,11 +245,12 @@ class Numeric(metaclass=NumericMeta):
         storage_bytes(cls)
         return ptr_load(pointer, cls)
 
-    def __poke_into_ptr__(self, pointer) -> None:
+    @classmethod
+    def __poke_into_ptr__(cls, pointer, value: Any) -> None:
         from flydsl.expr.primitive import ptr_store
 
-        storage_bytes(self.__class__)
-        ptr_store(self, pointer)
+        storage_bytes(cls)
+        ptr_store(_cast.cast(_cast.from_python_value(value), cls), pointer)
 
 
 _BOOL_ADVICE = (

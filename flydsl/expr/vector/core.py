@@ -249,11 +249,13 @@ class Vector(metaclass=VectorMeta):
 
     __construct_from_ir_values__ = Rebuilder()
 
-    def __poke_into_ptr__(self, pointer: Any) -> None:
+    @classmethod
+    def __poke_into_ptr__(cls, pointer: Any, value: Any) -> None:
         from flydsl.expr.primitive import ptr_store
 
-        stored_bytes(self.dtype, self.shape)
-        ptr_store(self, pointer)
+        v = value if isinstance(value, Vector) else cls(value)
+        stored_bytes(v.dtype, v.shape)
+        ptr_store(v, pointer)
 
     @classmethod
     def _rebuild(cls, values: Sequence[ir.Value], exemplar: Any) -> "Vector":
