@@ -53,7 +53,7 @@ class KernelInfo:
     workgroup: tuple[int, int, int] | None = None
     has_dynamic_lds: bool = False
     has_printf: bool = False
-    printf_formats: tuple[str, ...] = ()
+    printf_formats: tuple[Any, ...] = ()
 
     @property
     def explicit_args(self) -> tuple[KernelArg, ...]:

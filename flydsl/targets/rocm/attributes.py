@@ -55,7 +55,7 @@ def _common(facts: ModuleFacts, chip: Chip, options: CodegenOptions) -> dict[str
     if not facts.has_inline_asm and not facts.calls:
         if chip.has("agpr"):
             values["amdgpu-agpr-alloc"] = "0"
-        used = facts.rocdl_ops | facts.intrinsics.keys()
+        used = facts.rocdl_ops.keys() | facts.intrinsics.keys()
         values |= {name: None for name, ops in _HIDDEN_INPUTS.items() if used.isdisjoint(ops)}
         values |= dict.fromkeys(_NEVER_USED)
         if facts.llvm_ops.isdisjoint(_NEEDS_QUEUE):

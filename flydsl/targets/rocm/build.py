@@ -46,6 +46,21 @@ class Builder:
                 attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
         return self.emit("arith.constant", kind, [], {"value": attribute})
 
+    def intrinsic(self, name: str, result: ir.Type, operands: list[ir.Value], fastmath: ir.Attribute | None = None) -> ir.Value:
+        """Call one of LLVM's target-independent intrinsics (`exp2`, `fma`, ...).
+
+        Not by its op of the llvm dialect: upstream's conversion would turn some of those into calls of a ROCm library.
+        """
+        sizes = ir.DenseI32ArrayAttr.get([len(operands), 0], self.context)
+        attributes = {
+            "intrin": ir.StringAttr.get(f"llvm.{name}", self.context),
+            "operandSegmentSizes": sizes,
+            "op_bundle_sizes": ir.DenseI32ArrayAttr.get([], self.context),
+        }
+        if fastmath is not None:
+            attributes["fastmathFlags"] = fastmath
+        return self.emit("llvm.call_intrinsic", result, operands, attributes)
+
     def inside(self, insert: ir.InsertionPoint) -> Builder:
         """Return a builder with the same location that inserts elsewhere."""
         return Builder(self.anchor, insert)
@@ -172,7 +187,7 @@ class Expr:
     def fma(self, factor: Operand, addend: Operand) -> Expr:
         """Return self * factor + addend, rounded once."""
         operands = [self.value, self._other(factor), self._other(addend)]
-        return Expr(self.b, self.b.emit("llvm.intr.fma", self.kind, operands))
+        return Expr(self.b, self.b.intrinsic("fma", self.kind, operands))
 
     def poly(self, *coefficients: float) -> Expr:
         """Return the polynomial in self, highest power first, by Horner's rule."""
@@ -196,9 +211,10 @@ class Expr:
         return Expr(self.b, self.b.emit("arith.select", shape.kind, operands))
 
     def call(self, name: str, *others: Operand) -> Expr:
-        """Return a unary or wider op that keeps the type, e.g. `llvm.intr.exp2`."""
+        """Return an op that keeps the type (`arith.maximumf`), or an intrinsic if `name` has no dialect (`exp2`)."""
         operands = [self.value, *(self._other(o) for o in others)]
-        return Expr(self.b, self.b.emit(name, self.kind, operands))
+        build = self.b.emit if "." in name else self.b.intrinsic
+        return Expr(self.b, build(name, self.kind, operands))
 
     def cast(self, name: str, scalar: str) -> Expr:
         """Return a conversion op's result with elements of type `scalar`."""
@@ -215,8 +231,8 @@ class Expr:
 
     def abs(self) -> Expr:
         """Return the magnitude of floats."""
-        return self.call("llvm.intr.fabs")
+        return self.call("fabs")
 
     def copysign(self, sign: Expr) -> Expr:
         """Return self's magnitude with the sign of `sign`."""
-        return self.call("llvm.intr.copysign", sign)
+        return self.call("copysign", sign)

@@ -6,6 +6,7 @@ the result of the conversions: only `llvm` and `rocdl` ops, no small floats, eve
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from flydsl.arch import Chip
@@ -19,6 +20,7 @@ from flydsl.diag.errors.target import (
 )
 from flydsl.ir import ir
 from flydsl.targets.rocm import walks
+from flydsl.targets.rocm.llvm_text import INTRINSIC_PREFIX
 
 _CONTAINERS = frozenset({"builtin.module", "gpu.module"})
 _SMALL_FLOATS = ("f8E", "f6E", "f4E")
@@ -49,30 +51,39 @@ class ModuleFacts:
 
     op_count: int = 0
     intrinsics: dict[str, Span | None] = field(default_factory=dict)
-    rocdl_ops: set[str] = field(default_factory=set)
+    rocdl_ops: dict[str, Span | None] = field(default_factory=dict)
     llvm_ops: set[str] = field(default_factory=set)
     has_inline_asm: bool = False
+    odd_types: set[str] = field(default_factory=set)
+    private_bytes: int = 0
     calls: dict[str, Span | None] = field(default_factory=dict)
 
 
-def check_types(root: ir.Operation) -> None:
-    """Refuse values of 8-, 6- and 4-bit float types.
+def check_types(root: ir.Operation) -> set[str]:
+    """Refuse values of 8-, 6- and 4-bit float types; return types that LLVM may have trouble with.
 
     Raises   SmallFloatUnsupported: with the op's place
     """
-    verdicts: dict[ir.Type, bool] = {}
+    seen: dict[ir.Type, str] = {}
 
     def visit(op: ir.Operation) -> None:
         for result in op.results:
             kind = result.type
-            bad = verdicts.get(kind)
-            if bad is None:
-                text = str(kind)
-                bad = verdicts[kind] = any(small in text for small in _SMALL_FLOATS)
-            if bad:
-                raise SmallFloatUnsupported(op=op.name, dtype=str(kind), at=place(op))
+            if kind not in seen:
+                seen[kind] = str(kind)
+                if any(small in seen[kind] for small in _SMALL_FLOATS):
+                    raise SmallFloatUnsupported(op=op.name, dtype=seen[kind], at=place(op))
 
     walks.each(root, visit)
+    return {text for text in seen.values() if _is_odd(text)}
+
+
+_USUAL = re.compile(r"\b(?:i1|i8|i16|i32|i64|f16|bf16|f32|f64|index)\b")
+
+
+def _is_odd(text: str) -> bool:
+    scalars = re.findall(r"(?<![.\w])(?:i|bf|f|tf|ui|si)\d+\b", text.replace("x", " "))
+    return any(not _USUAL.fullmatch(s) for s in scalars)
 
 
 def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
@@ -88,11 +99,17 @@ def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
         name = op.name
         facts.op_count += 1
         if name.startswith("rocdl."):
-            rocdl_ops.add(name)
+            if name not in rocdl_ops:
+                rocdl_ops[name] = place(op)
         elif name.startswith("llvm."):
             llvm_ops.add(name)
             if name == "llvm.call":
                 _note_call(op, defined, facts)
+            elif name == "llvm.call_intrinsic":
+                intrinsic = ir.StringAttr(op.attributes["intrin"]).value
+                facts.intrinsics.setdefault(intrinsic, place(op))
+            elif name == "llvm.alloca":
+                facts.private_bytes += _alloca_bytes(op)
         elif name not in _CONTAINERS:
             raise RocmOpLeft(op=name, detail=_detail(op), at=place(op))
 
@@ -103,12 +120,33 @@ def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
 
 def _note_call(op: ir.Operation, defined: set[str], facts: ModuleFacts) -> None:
     callee = op.attributes["callee"].value if "callee" in op.attributes else ""
-    if callee.startswith("llvm."):
-        facts.intrinsics.setdefault(callee, place(op))
+    if callee.startswith(INTRINSIC_PREFIX):
+        facts.intrinsics.setdefault(callee.removeprefix(INTRINSIC_PREFIX), place(op))
     elif callee not in defined:
         raise UndefinedSymbol(arch="this module", symbols=(callee,), symbols_text=callee or "(indirect)", at=place(op))
     else:
         facts.calls.setdefault(callee, place(op))
+
+
+_UNBOUNDED = 1 << 40
+
+
+def _alloca_bytes(op: ir.Operation) -> int:
+    """Return the bytes of a private array per lane; very many when their number is not static."""
+    count = op.operands[0].owner
+    if count.name != "llvm.mlir.constant":
+        return _UNBOUNDED
+    return ir.IntegerAttr(count.attributes["value"]).value * type_bytes(str(ir.TypeAttr(op.attributes["elem_type"]).value))
+
+
+def type_bytes(text: str) -> int:
+    """Return the bytes of an LLVM array, vector or scalar type, by its printed form."""
+    count = 1
+    while (found := re.match(r"(?:!llvm\.)?(?:array|vector|vec)<(\d+) ?x ?(.*)>$", text)) is not None:
+        count *= int(found[1])
+        text = found[2]
+    bits = 64 if "ptr" in text else int(re.search(r"\d+", text)[0])
+    return count * -(-bits // 8)
 
 
 def _detail(op: ir.Operation) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from flydsl.arch import Chip
 from flydsl.diag import Span
 from flydsl.diag.errors.target import CodegenFailed, IntrinsicUnknown, LlvmOptionBad, LlvmRejected, MissingLlvm
-from flydsl.targets.rocm import worker
+from flydsl.targets.rocm import intrinsics, worker
 from flydsl.targets.rocm.guards import ModuleFacts
 from flydsl.targets.rocm.options import CodegenOptions
 
@@ -39,13 +39,53 @@ class CodegenInput:
         """Return the input for one module; `facts` come from the guards' walk."""
         return cls(
             text=text, cpu=chip.mcpu, options=options, has_inline_asm=facts.has_inline_asm,
-            is_proven=is_proven(facts), kernel=kernel, places=tuple(facts.intrinsics.items()),
+            is_proven=is_proven(facts, text, chip), kernel=kernel, places=tuple(facts.intrinsics.items()),
         )
 
 
-def is_proven(facts: ModuleFacts) -> bool:
-    """Return whether code for a module may be generated in this process."""
-    return not facts.has_inline_asm
+# ops of the LLVM dialect that were compiled for every chip with every type below (tests/unit/rocm/test_proven.py)
+_PROVEN_LLVM = frozenset(
+    f"llvm.{name}"
+    for name in """
+    add addrspacecast alloca and ashr atomicrmw bitcast br call call_intrinsic cmpxchg cond_br extractelement extractvalue fadd fcmp fdiv
+    fence fmul fneg fpext fptosi fptoui fptrunc frem fsub func getelementptr icmp insertelement insertvalue inttoptr load
+    lshr mlir.addressof mlir.constant mlir.global mlir.poison mlir.undef mlir.zero mul or ptrtoint return sdiv select sext
+    shl shufflevector sitofp srem store sub switch trunc udiv uitofp unreachable urem xor zext
+    intr.abs intr.bitreverse intr.bswap intr.ceil intr.copysign intr.ctlz intr.ctpop intr.cttz intr.exp intr.exp2 intr.fabs
+    intr.floor intr.fma intr.fmuladd intr.fshl intr.fshr intr.is.fpclass intr.ldexp intr.log intr.log10 intr.log2
+    intr.maximum intr.maxnum intr.minimum intr.minnum intr.round intr.roundeven intr.sadd.sat intr.smax intr.smin intr.sqrt
+    intr.ssub.sat intr.trunc intr.uadd.sat intr.uadd.with.overflow intr.umax intr.umin intr.usub.sat
+    intr.vector.reduce.add intr.vector.reduce.and intr.vector.reduce.fadd intr.vector.reduce.fmax
+    intr.vector.reduce.fmaximum intr.vector.reduce.fmin intr.vector.reduce.fminimum intr.vector.reduce.fmul
+    intr.vector.reduce.mul intr.vector.reduce.or intr.vector.reduce.smax intr.vector.reduce.smin intr.vector.reduce.umax
+    intr.vector.reduce.umin intr.vector.reduce.xor
+    """.split()
+)
+
+
+_PROVEN_INTRINSICS = frozenset(
+    f"llvm.{name}"
+    for name in "ceil copysign exp exp2 fabs floor fma ldexp log log10 log2 round roundeven sqrt trunc".split()
+)
+
+
+def is_proven(facts: ModuleFacts, text: str, chip: Chip) -> bool:
+    """Return whether code for a module may be generated in this process.
+
+    That is: only ops that are known to compile on every chip, intrinsics that are known to compile on this one, and no
+    types, private arrays or calls outside what was tried.
+    """
+    return (
+        facts.llvm_ops <= _PROVEN_LLVM
+        and all(name.startswith(intrinsics.PREFIX) or name in _PROVEN_INTRINSICS for name in facts.intrinsics)
+        and all(intrinsics.is_proven(line, chip) for line in intrinsics.declarations(text))
+        and not facts.odd_types
+        and not facts.calls
+        and facts.private_bytes <= _MOST_PRIVATE_BYTES
+    )
+
+
+_MOST_PRIVATE_BYTES = 32768  # per lane; LLVM refuses far above, and what is needed with spills is not known before
 
 
 @functools.cache

@@ -12,6 +12,9 @@ from fractions import Fraction
 
 from flydsl.diag.errors.target import LlvmRejected
 
+# functions called under this prefix are intrinsics that MLIR must not judge by its own LLVM
+INTRINSIC_PREFIX = "__fly."
+
 _LITERAL = r"[-+]?(?:\d+\.\d+(?:e[-+]?\d+)?|q?nan\b|inf\b|f0x[0-9A-Fa-f]+|s?nan\(0x[0-9A-Fa-f]+\))"
 _CANDIDATE = re.compile(rf"(?<![\w.$%@\"]){_LITERAL}")
 _TOKEN = re.compile(rf"\"[^\"]*\"|[%@][\w.$-]+|\b(?P<type>float|double|half|bfloat)\b|(?<![\w.$])(?P<literal>{_LITERAL})")
@@ -22,6 +25,7 @@ def to_llvm22(text: str) -> str:
 
     Raises   LlvmRejected: a NaN with a payload, whose bits the older form cannot name with certainty
     """
+    text = text.replace("@" + INTRINSIC_PREFIX, "@")
     text = text.replace('"uniform-work-group-size" }', '"uniform-work-group-size"="true" }')
     text = text.replace('"uniform-work-group-size" ', '"uniform-work-group-size"="true" ')
     out, pos = [], 0

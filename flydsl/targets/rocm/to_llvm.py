@@ -13,9 +13,11 @@ from flydsl.arch import Chip
 from flydsl.diag import Span
 from flydsl.diag.errors.target import NoGpuModule, RocmOpLeft
 from flydsl.ir import PassManager, ir, translate_module_to_llvmir
-from flydsl.targets.rocm import attributes, guards, walks
+from flydsl.targets.rocm import attributes, guards, intrinsics, printf, walks
 from flydsl.targets.rocm.llvm_text import to_llvm22
 from flydsl.targets.rocm.options import CodegenOptions
+from flydsl.targets.rocm.prepare import finish, prepare
+from flydsl.targets.rocm.printf import PrintfFormat
 
 # convert-gpu-to-rocdl holds upstream's arith, vector, math, cf and func patterns as well
 PIPELINE = (
@@ -34,7 +36,7 @@ class KernelFacts:
     workgroup: tuple[int, int, int] | None = None
     lds_arrays: dict[str, int] = field(default_factory=dict)
     has_dynamic_lds: bool = False
-    printf_formats: tuple[str, ...] = ()
+    printf_formats: tuple[PrintfFormat, ...] = ()
     at: Span | None = None
 
 
@@ -66,11 +68,21 @@ def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> De
         kernels = {k.name: k for k in map(_kernel_facts, _kernel_functions(device))}
         if not kernels:
             raise NoGpuModule(problem="the gpu.module has no kernel function")
-        guards.check_types(device)
+        odd_types = guards.check_types(device)
         _check_limits(device, kernels, chip)
+        _drop_host(host)
+        for name, formats in prepare(device).items():
+            kernels[name].printf_formats = formats
+            kernels[name].params += (printf.ARGUMENT,)
         _run_pipeline(host, chip)
         module = _unwrap(find_gpu_module(host))
+        finish(module.operation)
         facts = guards.check_llvm(module.operation, _defined(module))
+        facts.odd_types = odd_types
+        for name, at in facts.rocdl_ops.items():
+            intrinsics.check_chip(name.removeprefix("rocdl."), chip, at)
+        for name, at in facts.intrinsics.items():
+            intrinsics.check_chip(name, chip, at)
         attributes.set_attributes(module, facts, chip, options)
     return DeviceModule(module, kernels, facts)
 
@@ -114,23 +126,22 @@ def _lds_arrays(device: ir.Operation) -> dict[str, int]:
     for op in walks.children(device):
         held = op.attributes
         if op.name == "llvm.mlir.global" and "addr_space" in held and ir.IntegerAttr(held["addr_space"]).value == 3:
-            sizes[walks.symbol(op)] = _type_bytes(str(ir.TypeAttr(held["global_type"]).value))
+            sizes[walks.symbol(op)] = guards.type_bytes(str(ir.TypeAttr(held["global_type"]).value))
     return sizes
-
-
-def _type_bytes(text: str) -> int:
-    """Return the bytes of an LLVM array, vector or scalar type, by its printed form."""
-    count = 1
-    while (found := re.match(r"(?:!llvm\.)?(?:array|vector|vec)<(\d+) ?x ?(.*)>$", text)) is not None:
-        count *= int(found[1])
-        text = found[2]
-    bits = 64 if text.startswith("!llvm.ptr") else int(re.search(r"\d+", text)[0])
-    return count * -(-bits // 8)
 
 
 def _used_symbols(function: ir.Operation) -> set[str]:
     uses = walks.collect(function, {"llvm.mlir.addressof"})
     return {ir.FlatSymbolRefAttr(op.attributes["global_name"]).value for op in uses}
+
+
+def _drop_host(host: ir.Operation) -> None:
+    """Remove the jit function: a kernel that prints no longer fits its launch."""
+    if "gpu.container_module" in host.attributes:
+        del host.attributes["gpu.container_module"]
+    for op in walks.children(host):
+        if op.name != "gpu.module":
+            op.erase()
 
 
 def _run_pipeline(host: ir.Operation, chip: Chip) -> None:

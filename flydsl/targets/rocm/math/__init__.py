@@ -21,10 +21,9 @@ from flydsl.targets.rocm.math import double, f32, trig
 Rule = Callable[..., Expr]
 
 # accurate in LLVM for f32 (and narrower through f32); the flags of the op go along
-_INTRINSICS = {name: f"llvm.intr.{name}" for name in ("exp", "exp2", "log", "log2", "log10", "sqrt")}
-# right in LLVM for every float type
-_ANY_TYPE = {name: f"llvm.intr.{name}" for name in ("floor", "ceil", "trunc", "round", "roundeven")}
-_ANY_TYPE |= {"absf": "llvm.intr.fabs", "copysign": "llvm.intr.copysign", "fma": "llvm.intr.fma"}
+_INTRINSICS = frozenset({"exp", "exp2", "log", "log2", "log10", "sqrt"})
+# right in LLVM for every float type; the name of LLVM's intrinsic
+_ANY_TYPE = {name: name for name in ("floor", "ceil", "trunc", "round", "roundeven", "copysign", "fma")} | {"absf": "fabs"}
 
 _F32: dict[str, Rule] = {
     "rsqrt": f32.rsqrt, "tanh": f32.tanh, "erf": f32.erf,
@@ -38,7 +37,7 @@ _THROUGH_F64: dict[str, Rule] = {
 } | {"powf": double.power}
 _F64: dict[str, Rule] = {
     "exp": double.exp, "exp2": double.exp2, "log": double.log, "log2": double.log2, "log10": double.log10,
-    "sqrt": lambda x: x.call("llvm.intr.sqrt"), "rsqrt": lambda x: 1.0 / x.call("llvm.intr.sqrt"),
+    "sqrt": lambda x: x.call("sqrt"), "rsqrt": lambda x: 1.0 / x.call("sqrt"),
 }
 _TESTS = {
     "isnan": lambda x: x.compare("uno", x),
@@ -48,7 +47,7 @@ _TESTS = {
 NAMES = frozenset(
     f"math.{n}"
     for n in (*_INTRINSICS, *_ANY_TYPE, *_F32, *_THROUGH_F64, *_TESTS, "isnormal", "sincos", "clampf", "fpowi", "ipowi")
-) | {"arith.remf"}
+)
 
 
 def expand(op: ir.Operation) -> None:
@@ -70,8 +69,6 @@ def _results(b: Builder, op: ir.Operation, name: str, x: list[Expr]) -> list[Exp
     match name:
         case "sincos":
             return [_elementary(b, op, "sin", x), _elementary(b, op, "cos", x)]
-        case "remf":
-            return [x[0].call("llvm.frem", x[1])]
         case "clampf":
             value, low, high = x
             return [value.call("arith.maximumf", low).call("arith.minimumf", high)]
@@ -103,7 +100,7 @@ def _elementary(b: Builder, op: ir.Operation, name: str, x: list[Expr]) -> Expr:
         raise MathUnsupported(op=f"math.{name}", dtype=kind, supported="f16, bf16, f32", at=place(op))
     wide = x if kind == "f32" else [e.cast("extf", "f32") for e in x]
     if name in _INTRINSICS:
-        result = _intrinsic(b, op, _INTRINSICS[name], wide)
+        result = _intrinsic(b, op, name, wide)
     elif name in _F32:
         result = _F32[name](*wide)
     else:
@@ -112,10 +109,10 @@ def _elementary(b: Builder, op: ir.Operation, name: str, x: list[Expr]) -> Expr:
 
 
 def _intrinsic(b: Builder, op: ir.Operation, intrinsic: str, x: list[Expr]) -> Expr:
-    attributes = {}
-    if "fastmath" in op.attributes and (flags := str(op.attributes["fastmath"])) != "#arith.fastmath<none>":
-        attributes["fastmathFlags"] = ir.Attribute.parse(flags.replace("arith", "llvm"))
-    return b.wrap(b.emit(intrinsic, x[0].kind, [e.value for e in x], attributes))
+    flags = None
+    if "fastmath" in op.attributes and (text := str(op.attributes["fastmath"])) != "#arith.fastmath<none>":
+        flags = ir.Attribute.parse(text.replace("arith", "llvm"))
+    return b.wrap(b.intrinsic(intrinsic, x[0].kind, [e.value for e in x], flags))
 
 
 def _integer_power(base: Expr, exponent: Expr) -> Expr:

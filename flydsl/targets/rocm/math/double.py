@@ -39,7 +39,7 @@ def exp(x: Expr) -> Expr:
     clamped = x.compare("ogt", 1000.0).select(1000.0, x)
     clamped = clamped.compare("olt", -1000.0).select(-1000.0, clamped)
     clamped = clamped.compare("uno", clamped).select(0.0, clamped)  # NaN has no integer part
-    turns = (clamped * (1.0 / math.log(2.0))).call("llvm.intr.roundeven")
+    turns = (clamped * (1.0 / math.log(2.0))).call("roundeven")
     rest = turns.fma(-_LN2_LOW, turns.fma(-_LN2_HIGH, clamped))
     scaled = _ldexp(rest.poly(*_EXP), turns.cast("fptosi", "i32"))
     return x.compare("uno", x).select(x, scaled)
@@ -50,13 +50,13 @@ def exp2(x: Expr) -> Expr:
     clamped = x.compare("ogt", 1100.0).select(1100.0, x)
     clamped = clamped.compare("olt", -1100.0).select(-1100.0, clamped)
     clamped = clamped.compare("uno", clamped).select(0.0, clamped)
-    turns = clamped.call("llvm.intr.roundeven")
+    turns = clamped.call("roundeven")
     scaled = _ldexp(((clamped - turns) * math.log(2.0)).poly(*_EXP), turns.cast("fptosi", "i32"))
     return x.compare("uno", x).select(x, scaled)
 
 
 def _ldexp(x: Expr, exponent: Expr) -> Expr:
-    return Expr(x.b, x.b.emit("llvm.intr.ldexp", x.kind, [x.value, exponent.value]))
+    return Expr(x.b, x.b.intrinsic("ldexp", x.kind, [x.value, exponent.value]))
 
 
 def log(x: Expr) -> Expr:
@@ -142,9 +142,9 @@ def power(x: Expr, y: Expr) -> Expr:
     """Return x^y with 30 good bits for x and y that were f32, special cases as in C."""
     magnitude = x.abs()
     result = exp(y * log(magnitude))
-    whole = y.call("llvm.intr.trunc").compare("oeq", y)
+    whole = y.call("trunc").compare("oeq", y)
     half = y * 0.5
-    odd = whole & half.call("llvm.intr.trunc").compare("une", half)
+    odd = whole & half.call("trunc").compare("une", half)
     negative = x.bits().compare("slt", 0)
     result = (negative & odd).select(-result, result)
     domain = x.compare("olt", 0.0) & whole.compare("eq", 0) & magnitude.compare("one", math.inf)
@@ -181,13 +181,13 @@ def asinh(x: Expr) -> Expr:
     """Return asinh x."""
     square, magnitude = x * x, x.abs()
     near = x + x * square * square.poly(3.0 / 40.0, -1.0 / 6.0)
-    far = log(magnitude + (square + 1.0).call("llvm.intr.sqrt")).copysign(x)
+    far = log(magnitude + (square + 1.0).call("sqrt")).copysign(x)
     return magnitude.compare("olt", 2.0**-6).select(near, far)
 
 
 def acosh(x: Expr) -> Expr:
     """Return acosh x; NaN below 1."""
-    result = log(x + ((x - 1.0) * (x + 1.0)).call("llvm.intr.sqrt"))
+    result = log(x + ((x - 1.0) * (x + 1.0)).call("sqrt"))
     return x.compare("oge", 1.0).select(result, math.nan)
 
 
@@ -217,9 +217,9 @@ def erfc(x: Expr) -> Expr:
 
 def asin(x: Expr) -> Expr:
     """Return asin x; NaN outside [-1, 1]."""
-    return atan2(x, ((1.0 - x) * (x + 1.0)).call("llvm.intr.sqrt"))
+    return atan2(x, ((1.0 - x) * (x + 1.0)).call("sqrt"))
 
 
 def acos(x: Expr) -> Expr:
     """Return acos x; NaN outside [-1, 1]."""
-    return atan2(((1.0 - x) * (x + 1.0)).call("llvm.intr.sqrt"), x)
+    return atan2(((1.0 - x) * (x + 1.0)).call("sqrt"), x)

@@ -27,7 +27,7 @@ _LOG_ERFC = (
 
 def exp(x: Expr) -> Expr:
     """Return e^x."""
-    return x.call("llvm.intr.exp")
+    return x.call("exp")
 
 
 def rsqrt(x: Expr) -> Expr:

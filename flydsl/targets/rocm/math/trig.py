@@ -75,7 +75,7 @@ def _by_quadrant(x: Expr, function: Callable[[Expr, Expr], Expr], is_wide: bool 
 
 
 def _reduce_fast(x: Expr, is_wide: bool) -> tuple[Expr, Expr]:
-    turns = (x * (2.0 / math.pi)).call("llvm.intr.roundeven")
+    turns = (x * (2.0 / math.pi)).call("roundeven")
     rest, count = (x.cast("extf", "f64"), turns.cast("extf", "f64")) if is_wide else (x, turns)
     for part in _HALF_PI_PARTS_F64 if is_wide else _HALF_PI_PARTS:
         rest = count.fma(-part, rest)
