@@ -1,6 +1,7 @@
 """Errors of control flow and of Python used on run-time values."""
 
 from flydsl.diag.base import Unsupported, UserError
+from flydsl.diag.construct import truth_construct
 
 __all__ = [
     "BothUnrollHints",
@@ -31,8 +32,14 @@ __all__ = [
 class DynamicAsPython(UserError, RuntimeError):
     code = "FLY_DYNAMIC_AS_PYTHON"
     what = "cannot evaluate dynamic '{dtype}' as Python {wanted} during tracing"
-    why = "the value is known only when the kernel runs; Python asks for it while the kernel is being traced"
+    why = "the value is known only when the kernel runs; Python asks for it while the kernel is being traced{construct}"
     fix = "{advice}"
+
+    def __init__(self, **fields):
+        super().__init__(construct="", **fields)
+        found = truth_construct(self.span) if self.fields.get("wanted") == "bool" else None
+        if found is not None:
+            self.fields.update(construct=f", in {found[0]}", advice=found[1])
 
 
 class ConstExprDynamic(UserError, RuntimeError):

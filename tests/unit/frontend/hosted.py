@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
 
-from flydsl.expr.numeric.base import Numeric, raw, wrap
-from flydsl.expr.numeric.classes import Boolean, Float32, Int32
+from flydsl.expr.numeric.base import Numeric, wrap
+from flydsl.expr.numeric.classes import Boolean, Float32
 from flydsl.frontend import rewritten
-from flydsl.frontend.carry import extract, kind_of, NUMBER
+from flydsl.frontend.carry import extract
 from flydsl.ir import PassManager, Trace, emit, ir, translate_module_to_llvmir
+from flydsl.ir.verify import find_escape
 from flydsl.targets.rocm.llvm_text import to_llvm22
 
 _PIPELINE = (
@@ -55,8 +56,15 @@ def traced(fn: Callable, types: Sequence[type[Numeric]], memory: bool = False, *
                 slot = emit("llvm.getelementptr", (pointer,), (out,), _gep(trace, i)).result
                 emit("llvm.store", (), (value, slot), {"ordering": ir.IntegerAttr.get(t.i64, 0)})
             emit("func.return")
-        assert trace.module.operation.verify()
+        _verify(trace.module)
     return trace, results
+
+
+def _verify(module: ir.Module) -> None:
+    try:
+        module.operation.verify()
+    except ir.MLIRError as e:
+        raise find_escape(module) or e from None
 
 
 def _gep(trace: Trace, i: int) -> dict:
@@ -106,6 +114,3 @@ def _compile(text: str):
     engine.finalize_object()
     _engines.append(engine)
     return engine
-
-
-__all__ = ["Int32", "NUMBER", "hosted", "kind_of", "raw", "traced"]
