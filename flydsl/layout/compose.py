@@ -18,7 +18,8 @@ ENUMERATE = 4096  # ragged compositions up to this size are decided by trying ev
 
 
 def merge_leaves(shapes: tuple, strides: tuple, keep_last: bool = False) -> tuple[list, list]:
-    """Drop extents 1 and merge neighbours with shape_i * stride_i == stride_{i+1} (static numbers only).
+    """Drop extents 1 and merge neighbours with shape_i * stride_i == stride_{i+1} (static
+    numbers only).
 
     With `keep_last` the last leaf stays even with extent 1: composition extends it without end.
     """
@@ -174,18 +175,25 @@ def refuse_carries(
 ) -> None:
     """Refuse an inner layout (given in parts) whose leaves together overflow an extent of a.
 
-    Mode by mode, each leaf of the inner layout is right by itself; their sum is right unless it carries
+    Mode by mode, each leaf of the inner layout is right by itself; their sum is right unless it
+    carries
     from one leaf of a into the next. Small layouts are then decided by trying every element.
     """
+    reach = 0
+    for part in parts:
+        for s, d in zip(*part.flat()):
+            if type(s) is not int or type(d) is not int:
+                return
+            reach += (s - 1) * d
+    shapes, strides = merged
+    if type(shapes[0]) is int and reach < shapes[0]:
+        return
     leaves = [pair for part in parts for pair in zip(*part.flat())]
-    moving = [(s, d) for s, d in leaves if not (leaf.is_value(s, 1) or leaf.is_value(d, 0))]
+    moving = [(s, d) for s, d in leaves if s != 1 and d != 0]
     if len(moving) < 2:
         return
-    shapes, strides = merged
     filled = [0] * len(shapes)
     for s, d in moving:
-        if type(s) is not int or type(d) is not int:
-            return
         _fill(filled, shapes, s, d)
     for s, top in zip(shapes[:-1], filled):
         if type(s) is int and top >= s and not _same_values(a, merged, leaves, result):
@@ -294,7 +302,8 @@ def _share(fits: Any, rest: Any, s: Any) -> tuple[Any, Any]:
 
 
 def _walks(out_s: list, out_d: list, shapes: list, strides: list, rest: Any, step: Any) -> bool:
-    """Return by enumeration whether the result has the values of shapes:strides at 0, step, 2 step, ...
+    """Return by enumeration whether the result has the values of shapes:strides at 0, step, 2
+    step, ...
 
     Only indices in the domain count. Only static extents up to ENUMERATE are tried: beyond, no.
     """
@@ -315,7 +324,9 @@ def _walks(out_s: list, out_d: list, shapes: list, strides: list, rest: Any, ste
 
 
 def _at(index: int, shapes: list, strides: list) -> dict:
-    """Return the value at a linear coordinate, as {basis path: number}; the last leaf is open-ended."""
+    """Return the value at a linear coordinate, as {basis path: number}; the last leaf is
+    open-ended.
+    """
     value: dict = {}
     for n, (s, d) in enumerate(zip(shapes, strides)):
         c = index if n == len(shapes) - 1 else index % s

@@ -1,7 +1,9 @@
 """The table of documented deviations: where the reference's result breaks the law of its operation.
 
-Each row names operations, the reason, and an example. `find_deviation` accepts a differing result only with
-an enumerated counterexample against the reference's result, and only when ours is a refusal or passes the
+Each row names operations, the reason, and an example. `find_deviation` accepts a differing
+result only with
+an enumerated counterexample against the reference's result, and only when ours is a refusal or
+passes the
 same enumeration. Tests read the table and recompute every example.
 """
 
@@ -68,7 +70,9 @@ _OPERATIONS = {
 
 @dataclass(frozen=True)
 class Deviation:
-    """One row: `broken(operands, result, op)` returns the counterexample of a result as text, or None."""
+    """One row: `broken(operands, result, op)` returns the counterexample of a result as text,
+    or None.
+    """
 
     name: str
     ops: tuple[str, ...]
@@ -114,6 +118,14 @@ def broken_composition(operands: list, result: Any, op: str) -> str | None:
         if found:
             return found
     return None
+
+
+def broken_basis(operands: list, result: Any, op: str) -> str | None:
+    """As `broken_composition`, for an inner layout with basis strides."""
+    inner = operands[1]
+    if isinstance(inner, Tile) or not any(isinstance(d, leaf.Basis) for d in leaves(inner.stride)):
+        return None
+    return broken_composition(operands, result, op)
 
 
 def _broken_leaves(a: Layout, inner: Layout, shape: Any, stride: Any) -> str | None:
@@ -235,7 +247,9 @@ def broken_divide(operands: list, result: Any, op: str) -> str | None:
 
 
 def broken_divide_part(mode: Layout, d: Layout, tile: Layout, rest: Layout) -> str | None:
-    """tile(i) == mode(d(i)) and rest(j) == mode(complement(d)(j)); without complement: nothing is lost."""
+    """tile(i) == mode(d(i)) and rest(j) == mode(complement(d)(j)); without complement: nothing
+    is lost.
+    """
     if product(rest.shape) == 0:
         return "it has no elements"
     if not _enumerable(mode, d, tile, rest):
@@ -349,7 +363,9 @@ def broken_ordered(operands: list, result: Any, op: str) -> str | None:
 
 
 def broken_for_numbers(operands: list, result: Any, op: str) -> str | None:
-    """With numbers in place of the dynamic leaves, enumeration shows that there is no lawful result."""
+    """With numbers in place of the dynamic leaves, enumeration shows that there is no lawful
+    result.
+    """
     if all(map(_is_static, operands)):
         return None
     for factor in (3, 2, 5):
@@ -404,26 +420,26 @@ def undefined_index(operands: list, result: Any, op: str) -> str | None:
 
 TABLE: tuple[Deviation, ...] = (
     Deviation(
+        "composition-basis",
+        ("composition",),
+        "a basis stride of the inner layout is a coordinate, not an index: the reference aborts "
+        "for most and returns one inner layout unchanged; we refuse them all",
+        broken_basis,
+        ("composition", ("(4,(2,3)):(1,(4,8))", "3:1E1E1"), "3:1E1E1"),
+    ),
+    Deviation(
         "composition-ragged",
         ("composition",),
-        "a stride of the inner layout does not divide the extent it runs through and goes on into the next "
-        "mode: no layout is the composition, so we refuse",
+        "a stride of the inner layout does not divide the extent it runs through and goes on "
+        "into the next mode: no layout is the composition, so we refuse",
         broken_composition,
         ("composition", ("(4,6):(6,1)", "4:3"), "(2,2):(18,1)"),
     ),
     Deviation(
-        "composition-basis",
-        ("composition",),
-        "a basis stride of the inner layout is a coordinate, not an index: the reference aborts for most "
-        "and returns one inner layout unchanged; we refuse them all",
-        broken_composition,
-        ("composition", ("(4,(2,3)):(1,(4,8))", "3:1E1E1"), "3:1E1E1"),
-    ),
-    Deviation(
         "complement-not-injective",
         ("complement",),
-        "modes overlap, interleave or run below 0: nothing completes them to a bijection, so we refuse "
-        "(the reference returns empty or incomplete layouts)",
+        "modes overlap, interleave or run below 0: nothing completes them to a bijection, so we "
+        "refuse (the reference returns empty or incomplete layouts)",
         broken_complement,
         ("complement", ("(4,8):(3,5)",), "(3,0,2):(1,12,40)"),
     ),
@@ -437,16 +453,16 @@ TABLE: tuple[Deviation, ...] = (
     Deviation(
         "divide-ragged",
         tuple(_DIVIDES),
-        "the divisor has no complement, or the rest cuts through a mode: values are lost, doubled or "
-        "wrong, so we refuse",
+        "the divisor has no complement, or the rest cuts through a mode: values are lost, "
+        "doubled or wrong, so we refuse",
         broken_divide,
         ("logical_divide", ("((6,8,4)):((0,6,0))", "[4]"), "((4,(2,8,3))):((0,(0,6,0)))"),
     ),
     Deviation(
         "product-ragged",
         tuple(_PRODUCTS),
-        "the tiler steps through a gap of the block which it does not divide: copies land elsewhere than "
-        "the law says (some on the block itself), so we refuse",
+        "the tiler steps through a gap of the block which it does not divide: copies land "
+        "elsewhere than the law says (some on the block itself), so we refuse",
         broken_product,
         ("zipped_product", ("32:5", "(16):(4)"), "(32,(2,8)):(5,(4,160))"),
     ),
@@ -464,8 +480,8 @@ TABLE: tuple[Deviation, ...] = (
     Deviation(
         "recast-twice-contiguous",
         ("recast_layout",),
-        "several leaves have stride 1: only the one which runs through neighbours may be split, or elements "
-        "are counted twice; a width of 0 bits is refused",
+        "several leaves have stride 1: only the one which runs through neighbours may be split, "
+        "or elements are counted twice; a width of 0 bits is refused",
         broken_recast,
         ("recast_layout", ("(4,8):(1,4)", "6", "8"), "(3,24):(1,1)"),
     ),
@@ -486,24 +502,24 @@ TABLE: tuple[Deviation, ...] = (
     Deviation(
         "dynamic-ragged",
         tuple(_OPERATIONS),
-        "no number in place of the dynamic leaves gives a lawful result (see the static rows), so we "
-        "refuse while tracing",
+        "no number in place of the dynamic leaves gives a lawful result (see the static rows), "
+        "so we refuse while tracing",
         broken_for_numbers,
         ("left_inverse", ("(12,5,?{div=4}):(5,1,20)",), "(5,4,?{div=4}):(12,1,60)"),
     ),
     Deviation(
         "dynamic-by-zero",
         ("int_tuple_div", "int_tuple_mod", "shape_div", "ceil_div"),
-        "a dynamic leaf over a static 0 divides by zero when it runs; we refuse it while tracing, as the "
-        "reference does for static leaves",
+        "a dynamic leaf over a static 0 divides by zero when it runs; we refuse it while "
+        "tracing, as the reference does for static leaves",
         undefined_quotient,
         ("ceil_div", ("?", "0"), "?"),
     ),
     Deviation(
         "index-by-stride-zero",
         ("idx2crd", "get_flat_coord", "get_1d_coord"),
-        "a dynamic index into an extent above 1 with stride 0 divides by zero when it runs; we refuse it "
-        "while tracing, as the reference does for static indices",
+        "a dynamic index into an extent above 1 with stride 0 divides by zero when it runs; we "
+        "refuse it while tracing, as the reference does for static indices",
         undefined_index,
         ("get_1d_coord", ("?{div=2}", "(32,2):(0,32)"), "?"),
     ),
@@ -522,7 +538,9 @@ def find_deviation(op: str, args: Any, expected: str, ours: str | None) -> Devia
 
 
 def counterexample(row: Deviation, op: str, operands: list, result: Any) -> str | None:
-    """Return how `result` breaks the law of the row, or None; what cannot be evaluated proves nothing."""
+    """Return how `result` breaks the law of the row, or None; what cannot be evaluated proves
+    nothing.
+    """
     try:
         return row.broken(operands, result, op)
     except LayoutError:

@@ -50,7 +50,8 @@ def _logical_divide(layout: Any, divisor: Any) -> Any:
 
 
 def _split(layout: Layout, divisor: Any) -> tuple:
-    """Return (tile shape, tile stride, rest shape, rest stride) of a division by an int k or a layout.
+    """Return (tile shape, tile stride, rest shape, rest stride) of a division by an int k or a
+    layout.
 
     An int k means k:1, whose complement is ceil(size / k):k.
     """
@@ -92,7 +93,8 @@ def _divide_mode(mode: Layout, entry: Any) -> Layout:
 
 
 def _zip_split(layout: Layout, tile: Tile, flat: bool | None = None) -> Layout:
-    """Divide mode by mode and collect ((tiles), (rests)), ((tiles), rests...) or (tiles..., rests...).
+    """Divide mode by mode and collect ((tiles), (rests)), ((tiles), rests...) or (tiles...,
+    rests...).
 
     `flat` None, False, True choose among the three; modes which the tile does not reach are rests.
     """

@@ -28,7 +28,9 @@ def _complement(layout: Any, bound: Any) -> Any:
 
 
 def gaps(layout: Any, bound: Any, exact: bool) -> Any:
-    """Return the layout of the gaps below `bound`; unless `exact`, a ragged end of a gap stays unused."""
+    """Return the layout of the gaps below `bound`; unless `exact`, a ragged end of a gap stays
+    unused.
+    """
     if type(layout) is ComposedLayout:
         return on_outer(gaps, layout, bound, exact)
     expect_layout(layout)

@@ -356,7 +356,9 @@ def _ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
 
 
 def _ranking(orders: list) -> list[list[int]]:
-    """Return the places of equal order numbers, ascending; dynamic ones follow, each by itself; `*` is 0."""
+    """Return the places of equal order numbers, ascending; dynamic ones follow, each by itself;
+    `*` is 0.
+    """
     groups: dict = {}
     for n, o in enumerate(orders):
         if type(o) is int or o is None:
@@ -386,7 +388,10 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
     same start
     (they are not ranked against each other). A leaf order means column-major.
     """
-    return _ordered_layout(make_int_tuple(shape), make_int_tuple(order))
+    try:
+        return _ordered_layout(shape, order)
+    except OperandType:  # lists and the like, which the memo cannot look up
+        return _ordered_layout(make_int_tuple(shape), make_int_tuple(order))
 
 
 @operation

@@ -297,7 +297,9 @@ def mod(a: Any, b: Any) -> Any:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """Return a / b rounded up; a basis leaf keeps its path; 0 and 1 over a (positive) dynamic leaf fold."""
+    """Return a / b rounded up; a basis leaf keeps its path; 0 and 1 over a (positive) dynamic
+    leaf fold.
+    """
     ta, tb = type(a), type(b)
     if b is None or tb is int and b == 0:
         _refuse_zero("ceil_div", a, b)

@@ -47,7 +47,8 @@ def _expect_tiler(tiler: Any) -> None:
 def logical_product(block: Any, tiler: Layout) -> Any:
     """Return (block, copies): copies = composition(gaps of block, tiler).
 
-    The gaps are complement(block, size(block) * cosize(tiler)); the ragged end of a gap stays unused.
+    The gaps are complement(block, size(block) * cosize(tiler)); the ragged end of a gap stays
+    unused.
     """
     if type(block) is ComposedLayout:
         return on_outer(logical_product, block, tiler)
@@ -155,7 +156,10 @@ def tile_to_shape(block: Any, target_shape: Any, order: Any) -> Any:
     """Return the blocked product of `block` with as many copies as cover the target shape, in
     `order`.
     """
-    return _tile_to_shape(block, make_int_tuple(target_shape), make_int_tuple(order))
+    try:
+        return _tile_to_shape(block, target_shape, order)
+    except OperandType:  # lists and the like, which the memo cannot look up
+        return _tile_to_shape(block, make_int_tuple(target_shape), make_int_tuple(order))
 
 
 @operation
