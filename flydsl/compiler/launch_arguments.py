@@ -81,7 +81,7 @@ def _decompose(value: Any, annotation: Any) -> tuple[list[ir.Value], Callable]:
         values = list(extract_to_ir_values(value))
     except TypeError:
         return [], lambda _: value  # a plain Python object is a compile-time constant
-    return values, lambda values: construct_from_ir_values(type(value), values, value)
+    return values, lambda values: construct_from_ir_values(type(value), value, values)
 
 
 def launch_sizes(sizes: Any, parameter: str) -> list:

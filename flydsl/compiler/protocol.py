@@ -7,6 +7,7 @@ from flydsl.diag import ProtocolMissing
 from flydsl.expr.protocol import (
     c_abi_spec,
     cache_signature,
+    construct_from_ir_values,
     dsl_align_of,
     dsl_size_of,
     get_ir_types,
@@ -88,12 +89,3 @@ def _refuse_opaque(node: carry.Node) -> None:
         )
     for inner in getattr(node, "nodes", ()):
         _refuse_opaque(inner)
-
-
-def construct_from_ir_values(dsl_type: Any, args: Any, values: Sequence["ir.Value"]) -> Any:
-    """Return a value of `dsl_type`, shaped like `args`, made of IR values."""
-    if args is None:
-        return dsl_type.__construct_from_ir_values__(list(values))
-    node = carry.plan(args)
-    node.flatten(args, [])
-    return node.rebuild(iter(values))

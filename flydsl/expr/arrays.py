@@ -13,7 +13,7 @@ from flydsl.expr.int_tuples import is_numeric_class
 from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.numeric.classes import Int32, Int64
 from flydsl.expr.pointers import Pointer, expect_pointer, inttoptr, ptr_load, ptr_store, ptrtoint, recast_iter
-from flydsl.expr.protocol import dsl_align_of, dsl_size_of, peek_from_ptr, poke_into_ptr
+from flydsl.expr.protocol import dsl_align_of, dsl_size_of, ir_value_count, peek_from_ptr, poke_into_ptr
 from flydsl.expr.tensors import Tensor
 from flydsl.expr.values import FlyValue, Rebuilder
 from flydsl.ir import ir
@@ -63,6 +63,9 @@ class Array:
 
     def __extract_to_ir_values__(self) -> list[ir.Value]:
         return self.ptr.__extract_to_ir_values__()
+
+    def __ir_value_count__(self) -> int:
+        return ir_value_count(self.ptr)
 
     __construct_from_ir_values__ = Rebuilder()
 

@@ -180,6 +180,11 @@ class _Tiled(FlyValue):
     _atom_class: type[_Atom]
 
     @property
+    def state(self) -> dict[str, ir.Value]:
+        """The raw values of the atom's state fields that are set."""
+        return self.atom.state
+
+    @property
     def atom(self) -> Any:
         """The atom that is repeated."""
         atom = getattr(self, "_atom", None)
@@ -318,6 +323,9 @@ class _Slice:
 
     def __extract_to_ir_values__(self) -> list[ir.Value]:
         return [*self._tiled.__extract_to_ir_values__(), *self.thr_idx.leaf_values()]
+
+    def __ir_value_count__(self) -> int:
+        return len(self._tiled.atom.state) + (0 if self.thr_idx.is_static else 1)
 
     __construct_from_ir_values__ = Rebuilder()
 

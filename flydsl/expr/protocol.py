@@ -6,16 +6,18 @@ Each function calls the method of its name, or takes containers apart; a type th
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Protocol
 
 from flydsl.diag import NotDslType, NotJitArgument, NotStorable, ValueCount
+from flydsl.expr.carrying import flat_types
 from flydsl.expr.numeric.base import Numeric, NumericMeta
 from flydsl.expr.pointers import ptr_store, recast_iter
 from flydsl.expr.values import FlyValue
 from flydsl.expr.vector.core import Vector
-from flydsl.ir import ir
+from flydsl.ir import get_types, ir
 
 CAbiSlot = tuple[type, Callable[[Any, Any], None]]
 
@@ -61,6 +63,8 @@ def _parts(obj: Any) -> list[Any] | None:
         return list(obj.values())
     if isinstance(obj, SimpleNamespace):
         return list(obj.__dict__.values())
+    if dataclasses.is_dataclass(obj) and not isinstance(obj, type) and not hasattr(obj, "__extract_to_ir_values__"):
+        return [getattr(obj, f.name) for f in dataclasses.fields(obj)]
     return None
 
 
@@ -95,18 +99,34 @@ def construct_from_ir_values(dsl_type: Any, args: Any, values: Sequence[ir.Value
 
 
 def _rebuilt_container(args: Any, parts: list[Any], values: list[ir.Value]) -> Any:
-    out = []
+    out, given = [], len(values)
     for part in parts:
-        count = len(extract_to_ir_values(part))
+        count = ir_value_count(part)
         out.append(construct_from_ir_values(type(part), part, values[:count]))
         values = values[count:]
     if values:
-        raise ValueCount(owner=type(args).__name__, expected=len(extract_to_ir_values(args)), got="more")
+        raise ValueCount(owner=type(args).__name__, expected=given - len(values), got=given)
+    if dataclasses.is_dataclass(args):
+        return dataclasses.replace(args, **dict(zip([f.name for f in dataclasses.fields(args)], out, strict=True)))
     if isinstance(args, dict):
         return dict(zip(args, out, strict=True))
     if isinstance(args, SimpleNamespace):
         return SimpleNamespace(**dict(zip(args.__dict__, out, strict=True)))
     return tuple(out) if isinstance(args, tuple) else out
+
+
+def ir_value_count(obj: Any) -> int:
+    """Return how many IR values a value flattens to, without reading any: it may belong to another function."""
+    if isinstance(obj, FlyValue):
+        state = getattr(obj, "state", None)
+        return len(flat_types(obj.plain, get_types())) if state is None else len(state)
+    if isinstance(obj, (Numeric, Vector)):
+        return 1
+    parts = _parts(obj)
+    if parts is None:
+        count = getattr(obj, "__ir_value_count__", None)
+        return count() if count is not None else len(extract_to_ir_values(obj))
+    return sum(ir_value_count(p) for p in parts)
 
 
 # --- JitArgument -----------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from flydsl.expr.protocol import (
     dsl_size_of,
     extract_to_ir_values,
     get_ir_types,
+    ir_value_count,
     peek_from_ptr,
     poke_into_ptr,
 )
@@ -136,12 +137,15 @@ class Composite(metaclass=CompositeMeta):
     def __extract_to_ir_values__(self) -> list[ir.Value]:
         return [v for f in run_time_fields(type(self)) for v in extract_to_ir_values(getattr(self, f.name))]
 
+    def __ir_value_count__(self) -> int:
+        return sum(ir_value_count(getattr(self, f.name)) for f in run_time_fields(type(self)))
+
     @classmethod
     def __construct_from_ir_values__(cls, values: Sequence[ir.Value], exemplar: Any = None) -> Any:
         rest, out = list(values), dict((exemplar.__class__ if exemplar is not None else cls).__dsl_constants__)
         for f in run_time_fields(cls):
             model = None if exemplar is None else getattr(exemplar, f.name)
-            count = 1 if model is None else len(extract_to_ir_values(model))
+            count = 1 if model is None else ir_value_count(model)
             out[f.name] = construct_from_ir_values(f.type_spec if model is None else type(model), model, rest[:count])
             rest = rest[count:]
         if rest:
