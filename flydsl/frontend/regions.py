@@ -33,7 +33,11 @@ class Region:
         self.outer = self.trace.ip
         self.loc = self.trace.loc(1)
         self.op: Any = None
-        open_now.regions.append(self)
+        regions = open_now.regions
+        if regions and not regions[-1].trace.alive:  # left by a trace that ended in an error
+            regions.clear()
+            open_now.operands.clear()
+        regions.append(self)
 
     def enter(self, block: "ir.Block") -> None:
         self.trace.ip = _at_end(block)
@@ -46,11 +50,15 @@ class Region:
             pass
 
     def abandon(self) -> None:
-        """Take the unfinished op out; it stays alive with the trace, since Python objects may hold its values."""
-        kept = self.trace.__dict__.setdefault("abandoned", [])
-        if self.op is not None:
-            self.op.detach_from_parent()
-            kept.append(self.op)
+        """End an op that an exception left, so that it is valid and never runs: Python objects may hold values made in it."""
+        self.complete()
+        never = self.create("scf.if", (), (constant(self.trace.types.i1, False),), 2)
+        block = never.regions[0].blocks.append()
+        self.op.move_before(create_op("scf.yield", (), (), None, None, 0, self.loc, _at_end(block)))
+
+    def complete(self) -> None:
+        """End the op with any values."""
+        raise NotImplementedError
 
     def create(self, name: str, types: list, operands: list, regions: int, attrs: dict | None = None) -> Any:
         return create_op(name, types, operands, attrs, None, regions, self.loc, self.outer)
@@ -110,6 +118,9 @@ class IfRegion(Region):
         empty.erase()
         return list(self.op.results)
 
+    def complete(self) -> None:
+        self.finish([], [])
+
     def inline(self, block: "ir.Block") -> None:
         """Move the ops of a traced block to before the op, and drop the op."""
         for op in list(block.operations):
@@ -158,6 +169,9 @@ class ForRegion(LoopRegion):
         self.close()
         return list(self.op.results)
 
+    def complete(self) -> None:
+        self.finish(self.arguments, [])
+
     def _rebuild(self, added: list) -> None:
         inits = [*self.inits, *(filler for _, filler in added)]
         old = self.op
@@ -197,6 +211,10 @@ class WhileRegion(LoopRegion):
         return list(self.op.results)
 
 
+    def complete(self) -> None:
+        self.finish(constant(self.trace.types.i1, False), self.arguments, [])
+
+
 class CountedWhileRegion(LoopRegion):
     """scf.while that counts like a `for` and can stop early: state is (counter, going, carried...)."""
 
@@ -228,6 +246,9 @@ class CountedWhileRegion(LoopRegion):
         self.move_body(self.op.regions[1])
         old.erase()
         return list(self.op.results)[1:]
+
+    def complete(self) -> None:
+        self.finish(True, self.arguments, [])
 
     def _condition(self, types: list, upper: "ir.Value") -> None:
         before = ir.Block.create_at_start(self.op.regions[0], types, [self.loc] * len(types))
@@ -329,6 +350,4 @@ def unwind(state: tuple) -> None:
     regions, operands = state
     del open_now.operands[operands:]
     while len(open_now.regions) > regions:
-        region = open_now.regions[-1]
-        region.close()
-        region.abandon()
+        open_now.regions[-1].abandon()
