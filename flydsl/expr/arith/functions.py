@@ -3,6 +3,7 @@
 import builtins
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from flydsl.diag import NarrowFloatOperand, NoOperands, OperandKind, StaticDivisionByZero, StaticOverflow
@@ -27,16 +28,12 @@ def min(*operands: Any, fastmath: Any = None, **_: Any) -> Any:  # noqa: A001 - 
 
 
 def _extreme(function: str, operands: Iterable[Any], fastmath: Any) -> Any:
-    xs = [as_dsl(x) for x in _flattened(operands)]
+    xs = [x if isinstance(x, Numeric) else as_dsl(x) for x in _flattened(operands)]
     if not xs:
         raise NoOperands(function=function)
-    dtype = Int32 if xs[0].dtype is Boolean else xs[0].dtype
-    for x in xs:
-        _refuse_extreme(function, x.dtype)
-        dtype = common_class(dtype, Int32 if x.dtype is Boolean else x.dtype)
-    if all(isinstance(x, Numeric) and x.is_static() for x in xs):
+    dtype, op = _extreme_plan(function, tuple([x.dtype for x in xs]))
+    if all([isinstance(x, Numeric) and x.is_static() for x in xs]):
         return static(dtype, _fold_extreme(function, dtype, [fit(dtype, x.value) for x in xs]))
-    op = _extreme_op(function, dtype)
     attrs = float_flags(fastmath) if dtype.is_float else None
     result = xs[0]
     if len(xs) == 1:
@@ -46,12 +43,22 @@ def _extreme(function: str, operands: Iterable[Any], fastmath: Any) -> Any:
     return result
 
 
-def _flattened(operands: Iterable[Any]) -> Iterable[Any]:
+@lru_cache(maxsize=None)
+def _extreme_plan(function: str, dtypes: tuple[type[Numeric], ...]) -> tuple[type[Numeric], str]:
+    """Return the class in which operands of these classes are compared, and the op."""
+    dtype = Int32 if dtypes[0] is Boolean else dtypes[0]
+    for d in dtypes:
+        _refuse_extreme(function, d)
+        dtype = common_class(dtype, Int32 if d is Boolean else d)
+    suffix = "imumf" if dtype.is_float else "si" if dtype.signed else "ui"
+    return dtype, f"arith.{function}{suffix}"
+
+
+def _flattened(operands: Iterable[Any]) -> list[Any]:
+    out: list[Any] = []
     for x in operands:
-        if isinstance(x, (list, tuple)):
-            yield from _flattened(x)
-        else:
-            yield x
+        out.extend(_flattened(x)) if isinstance(x, (list, tuple)) else out.append(x)
+    return out
 
 
 def _refuse_extreme(function: str, dtype: type[Numeric]) -> None:
@@ -71,12 +78,6 @@ def _fold_extreme(function: str, dtype: type[Numeric], values: list) -> Any:
         return pick(values)
     nans = [v for v in values if v != v]
     return nans[0] if nans else pick(values, key=lambda v: (v, math.copysign(1.0, v)))
-
-
-def _extreme_op(function: str, dtype: type[Numeric]) -> str:
-    if dtype.is_float:
-        return f"arith.{function}imumf"
-    return f"arith.{function}" + ("si" if dtype.signed else "ui")
 
 
 def _float_extreme(name: str, a: Any, b: Any, fastmath: Any) -> Any:

@@ -84,7 +84,7 @@ class Numeric(metaclass=NumericMeta):
 
     def ir_value(self) -> "ArithValue":
         """Return the raw value, with operators; a static value becomes a constant."""
-        return _raw.ArithValue(raw(self), self.signed)
+        return _raw.raw_of_class(raw(self), self.__class__)
 
     @classmethod
     def from_python_value(cls, value: Any) -> "Numeric":
@@ -330,10 +330,11 @@ def check_owner(x: Any, trace) -> None:
 
 def class_of_type(type_: ir.Type) -> type[Numeric]:
     """Return the class of an MLIR scalar type; UnknownIrType for others."""
-    memo = get_types().memo
+    types = get_types() if active.trace is None else active.trace.types
+    memo = types.memo
     classes = memo.get("scalar classes")
     if classes is None:
-        by_name = get_types().by_name
+        by_name = types.by_name
         names = {e.mlir: name for name, e in reversed(ELEMENTS.items())}
         classes = memo["scalar classes"] = {t: CLASSES[names[m]] for m, t in by_name.items() if m in names}
     cls = classes.get(type_)

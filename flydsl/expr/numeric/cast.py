@@ -16,7 +16,7 @@ from flydsl.diag import (
 from flydsl.expr.fastmath import RoundingMode, float_attrs
 from flydsl.expr.numeric.base import CLASSES, Numeric, NumericMeta, class_of_type, raw, static, to_python, wrap
 from flydsl.expr.numeric.build import CMPF, CMPI, cmp_attrs, cmpf_attrs, constant_of, float_op1, op1
-from flydsl.expr.numeric.classes import Boolean, Index
+from flydsl.expr.numeric.classes import Boolean, Float32, Index
 from flydsl.expr.numeric.fold import fit
 from flydsl.expr.numeric.promote import class_of_python
 from flydsl.ir import current, ir
@@ -98,6 +98,8 @@ def from_python_value(value: Any) -> Numeric:
     """Return a Python number, NumPy scalar or raw value as a scalar of the class it stands for."""
     if isinstance(value, Numeric):
         return value
+    if value.__class__ is float:
+        return static(Float32, value)
     if isinstance(value, (bool, int, float)):
         cls = class_of_python(value)
         return static(cls, fit(cls, value))

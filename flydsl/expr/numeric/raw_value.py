@@ -6,8 +6,11 @@ divides as signed, but shifts right logically). Operators are those of the scala
 
 from typing import TYPE_CHECKING, Any
 
-from flydsl.expr.numeric.dispatch import MIRROR
+from flydsl.expr.numeric.base import Numeric, wrap
+from flydsl.expr.numeric.cast import raw_class
+from flydsl.expr.numeric.dispatch import MIRROR, binary, reflected
 from flydsl.ir import ir
+from flydsl.ir.trace import active
 
 if TYPE_CHECKING:
     from flydsl.expr.fastmath import FlagsLike
@@ -24,6 +27,7 @@ class ArithValue(ir.Value):
             v = v.ir_value()
         super().__init__(v)
         self.signed = getattr(v, "signed", None) if signed is None else signed
+        self.scalar_class = None  # set where it is known, so that operators need not look the type up
 
     def ir_value(self) -> "ArithValue":
         return self
@@ -160,17 +164,30 @@ class ArithValue(ir.Value):
         return cls(values[0], getattr(exemplar, "signed", None))
 
 
+_new = ArithValue.__new__
+_init = ir.Value.__init__
+
+
+def raw_of_class(v: ir.Value, cls: Any) -> ArithValue:
+    """Return a raw scalar whose class is known."""
+    r = _new(ArithValue)
+    _init(r, v)
+    r.signed, r.scalar_class, r.scope = cls.signed, cls, active.trace.scope
+    return r
+
+
 def typed(v: Any) -> Any:
     """Return a raw value as the scalar or Vector that its type stands for; numbers and DSL values stay."""
+    if v.__class__ is ArithValue and v.scalar_class is not None:
+        x = object.__new__(v.scalar_class)
+        x.value, x._scope = v, v.scope
+        return x
     if not isinstance(v, ir.Value):
         return v
     if isinstance(v.type, ir.VectorType):
         from flydsl.expr.vector import Vector
 
         return Vector(v)
-    from flydsl.expr.numeric.base import wrap
-    from flydsl.expr.numeric.cast import raw_class
-
     return wrap(raw_class(v), v)
 
 
@@ -180,28 +197,32 @@ def untyped(x: Any) -> ArithValue:
 
 
 def _operator(symbol: str, reverse: bool):
-    from flydsl.expr.numeric.dispatch import binary
-
     apply = binary(symbol)
 
     def operator(self, other):
         if other is None or isinstance(other, (str, list, tuple, dict)):
             return NotImplemented
         a, b = (typed(other), typed(self)) if reverse else (typed(self), typed(other))
-        if symbol == ">>" and self.signed is None and not reverse and hasattr(a, "shrui"):
+        if symbol == ">>" and self.signed is None and not reverse:
             return untyped(_arith().shrui(a, b))
-        result = _apply(apply, symbol, a, b)
-        return NotImplemented if result is NotImplemented else untyped(result)
+        result = apply(a, b) if isinstance(a, Numeric) else NotImplemented
+        if result is NotImplemented:
+            result = _apply(symbol, a, b)
+        return result if result is NotImplemented else untyped(result)
 
     return operator
 
 
-def _apply(apply, symbol: str, a: Any, b: Any) -> Any:
-    if hasattr(a, "numel") or hasattr(b, "numel"):
-        from flydsl.expr.vector import elementwise
+def _apply(symbol: str, a: Any, b: Any) -> Any:
+    if isinstance(a, (int, float)):
+        return reflected(symbol)(b, a) if isinstance(b, Numeric) else _elementwise(symbol, a, b)
+    return _elementwise(symbol, a, b)
 
-        return elementwise(symbol, a, b)
-    return apply(a, b)
+
+def _elementwise(symbol: str, a: Any, b: Any) -> Any:
+    from flydsl.expr.vector import elementwise
+
+    return elementwise(symbol, a, b) if hasattr(a, "numel") or hasattr(b, "numel") else NotImplemented
 
 
 OPERATOR_NAMES = {

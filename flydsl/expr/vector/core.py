@@ -75,10 +75,10 @@ class Vector(metaclass=VectorMeta):
             )
         self._check(value)
 
-    def _wrap(self, value: ir.Value, shape: Shape, dtype: type[Numeric]) -> None:
+    def _wrap(self, value: ir.Value, shape: Shape, dtype: type[Numeric], n: int = 0) -> None:
         trace = active.trace
         self._scope = OUTSIDE if trace is None else trace.scope or OUTSIDE
-        self.value, self.shape, self.dtype, self.numel = value, shape, dtype, numel_of(shape)
+        self.value, self.shape, self.dtype, self.numel = value, shape, dtype, n or numel_of(shape)
 
     def _check(self, value: Any) -> None:
         n, own = _flat_type(self.value)
@@ -104,7 +104,8 @@ class Vector(metaclass=VectorMeta):
     def filled(shape: Any, fill_value: Any, dtype: type[Numeric]) -> "Vector":
         """Return a vector with all elements equal."""
         shape = canonical(shape)
-        return make(splat(fill_value, dtype, numel_of(shape)), shape, dtype)
+        n = numel_of(shape)
+        return make(splat(fill_value, dtype, n), shape, dtype, n)
 
     @staticmethod
     def from_elements(elements: Sequence[Any], dtype: type[Numeric] | None = None) -> "Vector":
@@ -115,7 +116,7 @@ class Vector(metaclass=VectorMeta):
                 problem="Vector.from_elements requires at least one element", advice="give at least one element"
             )
         dtype = dtype or items[0].__class__
-        values = tuple(raw(cast(item, dtype)) for item in items)
+        values = tuple(raw(item if item.__class__ is dtype else cast(item, dtype)) for item in items)
         return make(build("vector.from_elements", dtype, len(values), values), (len(values),), dtype)
 
     @staticmethod
@@ -269,10 +270,10 @@ class Vector(metaclass=VectorMeta):
 _new = object.__new__
 
 
-def make(value: ir.Value, shape: Shape, dtype: type[Numeric]) -> Vector:
-    """Return a Vector around a value of its flat type, unchecked."""
+def make(value: ir.Value, shape: Shape, dtype: type[Numeric], n: int = 0) -> Vector:
+    """Return a Vector around a value of its flat type, unchecked. `n`: the number of elements, if at hand."""
     v = _new(Vector)
-    v._wrap(value, shape, dtype)
+    v._wrap(value, shape, dtype, n)
     return v
 
 
@@ -294,7 +295,7 @@ def splat(value: Any, dtype: type[Numeric], n: int) -> ir.Value:
     x = from_python_value(value)
     if x.is_static() and not dtype.element.mlir == "index":
         return constant_of(current(), dtype.element.mlir, n, fit(dtype, x.value))
-    return build("vector.broadcast", dtype, n, (raw(cast(x, dtype)),))
+    return build("vector.broadcast", dtype, n, (raw(x if x.__class__ is dtype else cast(x, dtype)),))
 
 
 def build(name: str, dtype: type[Numeric], n: int, operands: tuple, attrs: dict | None = None) -> ir.Value:

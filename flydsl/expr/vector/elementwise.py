@@ -1,12 +1,14 @@
 """Operators of vectors: the plans of scalars on n elements, with NumPy's broadcasting."""
 
 import sys
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from flydsl.diag import VectorConstruction
 from flydsl.expr.numeric import Numeric, cast, from_python_value, raw
 from flydsl.expr.numeric.build import constant_of, result_types
-from flydsl.expr.numeric.cast import cast_steps, emit_steps
+from flydsl.expr.numeric.cast import Steps, cast_steps, emit_steps
 from flydsl.expr.numeric.fold import fit
 from flydsl.expr.numeric.promote import COMPARISONS
 from flydsl.expr.numeric.rules import plan
@@ -23,52 +25,78 @@ from flydsl.expr.vector.shape import Shape, broadcast_shapes, flat, numel_of
 from flydsl.ir import current, ir
 from flydsl.ir.trace import create_op
 
-_PYTHON = (int, float, bool)
-
-
 def elementwise(symbol: str, a: Any, b: Any, depth: int = 1) -> Vector:
     """Return `a <symbol> b` element by element; at least one is a Vector. `depth`: frames up to the user's code."""
     trace = current()
     loc = trace.locations.at(sys._getframe(depth), trace.scope.root)
-    if isinstance(a, Vector) and isinstance(b, Vector):
-        return _two_vectors(trace, symbol, a, b, loc)
     if isinstance(a, Vector):
+        if isinstance(b, Vector):
+            return _two_vectors(trace, symbol, a, b, loc)
         return _with_scalar(trace, symbol, a, from_python_value(b), loc, scalar_left=False)
     return _with_scalar(trace, symbol, b, from_python_value(a), loc, scalar_left=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _VectorPlan:
+    """The scalar plan, with the conversion ops of both operands stage by stage; stages that convert nothing are left out."""
+
+    emit: Any
+    result: type[Numeric]
+    common: type[Numeric]
+    stages: tuple[tuple[Steps, Steps], ...]
+    to_computed: Steps
+    left_steps: tuple[type[Numeric], ...]
+    right_steps: tuple[type[Numeric], ...]
+
+
+@lru_cache(maxsize=None)
+def _vector_plan(symbol: str, left: type[Numeric], right: type[Numeric]) -> _VectorPlan:
+    p = plan(symbol, left, right)
+    to_computed = cast_steps(p.common, p.computed)
+    stages = zip(_chain(left, p.left_steps), _chain(right, p.right_steps), strict=True)
+    kept = tuple(stage for stage in stages if any(stage))
+    return _VectorPlan(p.emit, p.result, p.common, kept, to_computed, p.left_steps, p.right_steps)
+
+
+def _chain(source: type[Numeric], targets: tuple[type[Numeric], ...]) -> list[Steps]:
+    steps = []
+    for target in targets:
+        steps.append(cast_steps(source, target))
+        source = target
+    return steps
+
+
 def _two_vectors(trace, symbol: str, a: Vector, b: Vector, loc) -> Vector:
-    p = plan(symbol, a.dtype, b.dtype)
-    shape = a.shape
+    p = _vector_plan(symbol, a.dtype, b.dtype)
+    shape, n = a.shape, a.numel
     if b.shape != shape:
         shape = broadcast_shapes(a.shape, b.shape)
         a, b = broadcast_to(a, shape), broadcast_to(b, shape)
-    n = numel_of(shape)
+        n = a.numel
     x, y = raw_vector(a), raw_vector(b)
-    left, right = (*p.left_steps, p.computed), (*p.right_steps, p.computed)
-    cx, cy = a.dtype, b.dtype
-    for tx, ty in zip(left, right, strict=True):
-        if tx is not cx:
-            x, cx = emit_steps(trace, n, x, cast_steps(cx, tx), loc), tx
-        if ty is not cy:
-            y, cy = emit_steps(trace, n, y, cast_steps(cy, ty), loc), ty
-    return make(p.emit(trace, n, x, y, loc), shape, p.result)
+    for for_x, for_y in p.stages:
+        x, y = emit_steps(trace, n, x, for_x, loc), emit_steps(trace, n, y, for_y, loc)
+    if p.to_computed:
+        x, y = emit_steps(trace, n, x, p.to_computed, loc), emit_steps(trace, n, y, p.to_computed, loc)
+    return make(p.emit(trace, n, x, y, loc), shape, p.result, n)
 
 
 def _with_scalar(trace, symbol: str, v: Vector, s: Numeric, loc, scalar_left: bool) -> Vector:
-    classes = (s.__class__, v.dtype) if scalar_left else (v.dtype, s.__class__)
-    p = plan(symbol, *classes)
     n = v.numel
-    x, c = raw_vector(v), v.dtype
-    for target in p.right_steps if scalar_left else p.left_steps:
-        if target is not c:
-            x, c = emit_steps(trace, n, x, cast_steps(c, target), loc), target
+    x = raw_vector(v)
+    if scalar_left:
+        p = _vector_plan(symbol, s.__class__, v.dtype)
+        for _, steps in p.stages:
+            x = emit_steps(trace, n, x, steps, loc)
+    else:
+        p = _vector_plan(symbol, v.dtype, s.__class__)
+        for steps, _ in p.stages:
+            x = emit_steps(trace, n, x, steps, loc)
     y = _lifted(trace, s, p.left_steps if scalar_left else p.right_steps, p.common, n, loc)
-    if p.computed is not p.common:
-        steps = cast_steps(p.common, p.computed)
-        x, y = emit_steps(trace, n, x, steps, loc), emit_steps(trace, n, y, steps, loc)
-    a, b = (y, x) if scalar_left else (x, y)
-    return make(p.emit(trace, n, a, b, loc), v.shape, p.result)
+    if p.to_computed:
+        x, y = emit_steps(trace, n, x, p.to_computed, loc), emit_steps(trace, n, y, p.to_computed, loc)
+    value = p.emit(trace, n, y, x, loc) if scalar_left else p.emit(trace, n, x, y, loc)
+    return make(value, v.shape, p.result, n)
 
 
 def _lifted(trace, s: Numeric, steps, common: type[Numeric], n: int, loc) -> ir.Value:
@@ -76,7 +104,8 @@ def _lifted(trace, s: Numeric, steps, common: type[Numeric], n: int, loc) -> ir.
     if s.is_static():
         return constant_of(trace, common.element.mlir, n, fit(common, s.value))
     for target in steps:
-        s = cast(s, target)
+        if s.__class__ is not target:
+            s = cast(s, target)
     types = result_types(trace, common.element.mlir, n)
     return create_op("vector.broadcast", types, (raw(s),), None, None, 0, loc, trace.ip).result
 
@@ -155,17 +184,16 @@ def _unary(emit, v: Vector) -> Vector:
     return make(emit(trace, v.numel, raw_vector(v), v.dtype, loc), v.shape, v.dtype)
 
 
-_REFUSED = (str, bytes, type(None), list, tuple, dict, set)
+_ACCEPTED = (Numeric, int, float, ir.Value)
 
 
 def _operator(symbol: str, reverse: bool):
     def operator(self, other):
-        if isinstance(other, _REFUSED) or not (
-            isinstance(other, (Vector, Numeric, ir.Value, *_PYTHON)) or getattr(other, "shape", None) == ()
-        ):
-            return NotImplemented
-        if isinstance(other, ir.Value) and isinstance(other.type, ir.VectorType):
-            other = Vector(other)
+        if not isinstance(other, Vector):
+            if not isinstance(other, _ACCEPTED) and getattr(other, "shape", None) != ():
+                return NotImplemented
+            if isinstance(other, ir.Value) and isinstance(other.type, ir.VectorType):
+                other = Vector(other)
         return elementwise(symbol, other, self, 2) if reverse else elementwise(symbol, self, other, 2)
 
     return operator

@@ -9,6 +9,8 @@ Shape = tuple  # of positive ints and Shapes
 
 def canonical(shape: Any) -> Shape:
     """Return a shape as nested tuples of positive ints; a single int is a 1-tuple."""
+    if shape.__class__ is int and shape > 0:
+        return (shape,)
     if isinstance(shape, (tuple, list)):
         return tuple(_part(s) for s in shape)
     return (_part(shape),)
@@ -38,8 +40,8 @@ def flat(shape: Any) -> tuple[int, ...]:
 def numel_of(shape: Shape) -> int:
     """Return the product of the leaves."""
     n = 1
-    for extent in flat(shape):
-        n *= extent
+    for s in shape:
+        n *= s if s.__class__ is int else numel_of(s)
     return n
 
 
