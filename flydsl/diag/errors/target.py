@@ -5,7 +5,7 @@ import difflib
 from flydsl.diag.base import InternalError, MissingTool, Unsupported, UserError
 
 __all__ = [
-    "CodegenFailed", "IntrinsicNotOnChip", "IntrinsicUnknown", "LdsLimit", "LinkFailed", "LlvmOptionBad",
+    "AssemblyRejected", "CodegenFailed", "IntrinsicNotOnChip", "IntrinsicUnknown", "LdsLimit", "LinkFailed", "LlvmOptionBad",
     "LlvmRejected", "MathUnsupported", "MissingAssembler", "MissingLinker", "MissingLlvm", "NoGpuModule",
     "PrintfBad", "RocmOpLeft", "SmallFloatUnsupported", "UndefinedSymbol", "UnknownArch", "WorkgroupLimit",
 ]
@@ -44,6 +44,13 @@ class MissingAssembler(MissingTool, FileNotFoundError):
     what = "no AMDGPU assembler was found, which kernel `{kernel}` needs for its inline assembly"
     why = "llvmlite has none; searched: {searched_text}"
     fix = "pip install 'flydsl[hsaco]' (brings clang in the ziglang wheel), or set ROCM_PATH to a ROCm installation"
+
+
+class AssemblyRejected(UserError, ValueError):
+    code = "FLY_ASSEMBLY"
+    what = "the inline assembly of kernel `{kernel}` is not valid on {arch}: {problem}"
+    why = "LLVM passes the text of an inline assembly on as it is; the assembler judges it"
+    fix = "check the mnemonic and its operands in the instruction-set manual of {arch}"
 
 
 class LinkFailed(InternalError, RuntimeError):

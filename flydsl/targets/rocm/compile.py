@@ -6,16 +6,16 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from flydsl import arch as chips
 from flydsl.arch import Chip
 from flydsl.diag.errors.target import UndefinedSymbol
 from flydsl.ir import ir, make_context
 from flydsl.targets.base import KernelInfo
-from flydsl.targets.rocm import code_object, tools
+from flydsl.targets.rocm import code_object, printf, tools
 from flydsl.targets.rocm.isolate import CodegenInput, run_codegen
 from flydsl.targets.rocm.options import CodegenOptions
 from flydsl.targets.rocm.to_llvm import DeviceModule, KernelFacts, lower_to_llvm, to_llvm_ir
@@ -26,67 +26,82 @@ OUTPUTS = ("llvm_dialect", "llvm_ir", "isa", "obj", "hsaco")
 
 @dataclass
 class RocmArtifact:
-    """The outputs of one compile. `llvm_dialect` is there only when `emit` named it or a dump was written."""
+    """The outputs of one compile, each made when it is first asked for and kept.
+
+    `llvm_dialect` is there only when `emit` named it or a dump was written: the module it prints is not kept.
+    """
 
     arch: str
     source: CodegenInput
     facts: dict[str, KernelFacts]
     llvm_dialect: str | None = None
-    _made: dict[str, str | bytes] = field(default_factory=dict, repr=False)
+    _made: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def llvm_ir(self) -> str:
         """LLVM IR text before optimisation, as LLVM 22.1 reads it."""
         return self.source.text
 
-    @functools.cached_property
+    @property
     def llvm_ir_optimised(self) -> str:
         """LLVM IR text after the middle end."""
-        return self._get("llvm_ir")
+        self._generate("llvm_ir")
+        return self._made["llvm_ir"]
 
-    @functools.cached_property
+    @property
     def isa(self) -> str:
         """The assembly text, with LLVM's remarks on registers and occupancy."""
-        return self._get("isa")
+        self._generate("isa")
+        return self._made["isa"]
 
-    @functools.cached_property
+    @property
     def obj(self) -> bytes:
         """The relocatable object file."""
         if self.source.has_inline_asm:  # llvmlite has no assembly parser, which emitting an object would need
-            return tools.assemble(self.isa, self.arch, kernel=next(iter(self.facts)))
-        return self._get("obj")
+            return self._keep("obj", lambda: tools.assemble(self.isa, self.arch, next(iter(self.facts))))
+        self._generate("obj")
+        return self._made["obj"]
 
-    @functools.cached_property
+    @property
     def hsaco(self) -> bytes:
         """The code object that a HIP runtime loads."""
+        return self._keep("hsaco", self._link)
+
+    @property
+    def kernels(self) -> dict[str, KernelInfo]:
+        """Facts per kernel, read from the machine code's metadata."""
+        return self._keep("kernels", self._read_kernels)
+
+    def make(self, outputs: tuple[str, ...]) -> None:
+        """Make `outputs`, LLVM's part of them in one go."""
+        wanted = ["isa"] if "isa" in outputs else []
+        if "obj" in outputs or "hsaco" in outputs:
+            wanted.append("isa" if self.source.has_inline_asm else "obj")
+        self._generate(*wanted)
+        for output in ("obj", "hsaco"):
+            if output in outputs:
+                getattr(self, output)
+
+    def _generate(self, *outputs: str) -> None:
+        missing = tuple(o for o in dict.fromkeys(outputs) if o not in self._made)
+        if missing:
+            self._made.update(run_codegen(self.source, missing, self._made.get("bitcode", b"")))
+
+    def _keep(self, name: str, make: Callable[[], Any]) -> Any:
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    def _link(self) -> bytes:
         image = tools.link(self.obj, self.arch)
         missing = code_object.undefined_symbols(image)
         if missing:
             raise UndefinedSymbol(arch=self.arch, symbols=missing, symbols_text=", ".join(missing))
         return image
 
-    @functools.cached_property
-    def kernels(self) -> dict[str, KernelInfo]:
-        """Facts per kernel, read from the machine code's metadata."""
+    def _read_kernels(self) -> dict[str, KernelInfo]:
         infos = code_object.kernel_infos(self.obj)
         return {name: _named(info, self.facts.get(name)) for name, info in infos.items()}
-
-    def make(self, outputs: tuple[str, ...]) -> None:
-        """Make LLVM's part of `outputs` in one go."""
-        wanted = {o for o in outputs if o in ("isa", "obj")}
-        if "hsaco" in outputs:
-            wanted.add("obj")
-        if self.source.has_inline_asm and "obj" in wanted:
-            wanted = {"isa"}
-        wanted -= self._made.keys()
-        if wanted:
-            results = run_codegen(self.source, tuple(sorted(wanted, reverse=True)), self._made.get("bitcode", b""))
-            self._made.update(results)
-
-    def _get(self, output: str) -> str | bytes:
-        if output not in self._made:
-            self._made.update(run_codegen(self.source, (output,), self._made.get("bitcode", b"")))
-        return self._made.pop(output)
 
 
 def compile_lowered(
@@ -118,9 +133,6 @@ def compile_lowered(
     artifact.make(tuple(emit))
     if dump is not None:
         dump("final_isa", artifact.isa)
-    for output in ("isa", "obj", "hsaco"):
-        if output in emit:
-            getattr(artifact, output)
     return artifact
 
 
@@ -135,12 +147,15 @@ def _parse(text: str) -> ir.Module:
 
 
 def _named(info: KernelInfo, facts: KernelFacts | None) -> KernelInfo:
-    """Add what only the lowered IR knows: the user's parameter names, dynamic LDS, printf formats."""
+    """Add what only the lowered IR knows: the user's parameter names, dynamic LDS, print formats."""
     if facts is None:
         return info
-    names = iter(facts.params)
-    args = tuple(a if a.is_hidden else replace(a, name=next(names, a.name)) for a in info.args)
+    names = dict(enumerate(facts.params))
+    explicit = [a for a in info.args if not a.is_hidden]
+    if facts.printf_formats:
+        names[len(explicit) - 1] = printf.ARGUMENT
+    args = [replace(a, name=names.get(i, a.name)) for i, a in enumerate(explicit)]
     return replace(
-        info, args=args, has_dynamic_lds=facts.has_dynamic_lds,
+        info, args=(*args, *(a for a in info.args if a.is_hidden)), has_dynamic_lds=facts.has_dynamic_lds,
         has_printf=bool(facts.printf_formats), printf_formats=facts.printf_formats,
     )

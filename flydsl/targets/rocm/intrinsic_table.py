@@ -166,6 +166,8 @@ mfma.f32.32x32x4.xf32 v16f32 (v2f32, v2f32, v16f32, #i32, #i32, #i32)
 [lds_dma]
 raw.ptr.buffer.load.lds void (p8, p3, #i32, i32, i32, #i32, #i32)
 global.load.lds void (p1, p3, #i32, #i32, #i32)
+load.to.lds void (p1, p3, #i32, #i32, #i32)
+load.to.lds void (p7, p3, #i32, #i32, #i32)
 
 [mfma_double_k]
 mfma.f32.16x16x32.f16 v4f32 (v8f16, v8f16, v4f32, #i32, #i32, #i32)

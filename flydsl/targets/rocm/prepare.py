@@ -20,12 +20,17 @@ from flydsl.targets.rocm.llvm_text import INTRINSIC_PREFIX
 from flydsl.targets.rocm.lower_printf import lower_printf
 from flydsl.targets.rocm.printf import PrintfFormat
 
+Rules = dict[str, Callable[[ir.Operation, ir.Operation], None]]
 _DIMENSIONS = {"x": 0, "y": 1, "z": 2}
 _BLOCK_COUNT, _GROUP_SIZE = 0, 12  # offsets in the implicit arguments, code object version 5 and later: u32 x 3, u16 x 3
 
 
-def prepare(device: ir.Operation) -> dict[str, tuple[PrintfFormat, ...]]:
-    """Rewrite a gpu.module in place; return the print formats of each kernel that prints."""
+def prepare(device: ir.Operation, rules: Rules) -> dict[str, tuple[PrintfFormat, ...]]:
+    """Rewrite a gpu.module in place; return the print formats of each kernel that prints.
+
+    `rules` (op name to rewrite) come in addition to the ones of this file.
+    """
+    rules = _RULES | rules
     found = defaultdict(list)
     walks.each(device, lambda op: found[op.name].append(op))
     formats = {}
@@ -34,9 +39,10 @@ def prepare(device: ir.Operation) -> dict[str, tuple[PrintfFormat, ...]]:
             if prints := walks.collect(function, {"gpu.printf"}):
                 formats[walks.symbol(function)] = lower_printf(function, prints)
     with device.context:
-        for name in found.keys() & _RULES.keys():
+        for name in found.keys() & rules.keys():
             for op in found[name]:
-                _RULES[name](op, device)
+                with op.location:
+                    rules[name](op, device)
     for name in found.keys() & math.NAMES:
         for op in found[name]:
             math.expand(op)
@@ -51,20 +57,21 @@ def finish(module: ir.Operation) -> None:
     for op in walks.collect(module, {"llvm.call"}):
         if str(op.attributes["callee"]).startswith("@__ocml_fmod"):
             with op.context:
-                _replace(op, [Builder(op).emit("llvm.frem", op.results[0].type, list(op.operands))])
+                replace_op(op, [Builder(op).emit("llvm.frem", op.results[0].type, list(op.operands))])
     for op in walks.children(module):
         if op.name == "llvm.func" and walks.symbol(op).startswith("__ocml_fmod"):
             op.erase()
 
 
-def _replace(op: ir.Operation, values: list[ir.Value]) -> None:
+def replace_op(op: ir.Operation, values: list[ir.Value]) -> None:
+    """Give the uses of `op` to `values` and erase it."""
     for old, new in zip(op.results, values):
         old.replace_all_uses_with(new)
     op.erase()
 
 
 def _grid_dim(op: ir.Operation, device: ir.Operation) -> None:
-    _replace(op, [_implicit(op, device, _BLOCK_COUNT + 4 * _dimension(op), "i32")])
+    replace_op(op, [_implicit(op, device, _BLOCK_COUNT + 4 * _dimension(op), "i32")])
 
 
 def _block_dim(op: ir.Operation, device: ir.Operation) -> None:
@@ -72,7 +79,7 @@ def _block_dim(op: ir.Operation, device: ir.Operation) -> None:
     while function.name != "gpu.func":
         function = function.parent
     if "known_block_size" not in function.attributes:  # else upstream makes a constant
-        _replace(op, [_implicit(op, device, _GROUP_SIZE + 2 * _dimension(op), "i16")])
+        replace_op(op, [_implicit(op, device, _GROUP_SIZE + 2 * _dimension(op), "i16")])
 
 
 def _dimension(op: ir.Operation) -> int:
@@ -97,7 +104,7 @@ def _implicit(op: ir.Operation, device: ir.Operation, offset: int, width: str) -
 def _extract_slice(op: ir.Operation, device: ir.Operation) -> None:
     start, count = _first(op, "offsets"), _first(op, "sizes")
     source = op.operands[0]
-    _replace(op, [_shuffle(op, source, source, range(start, start + count))])
+    replace_op(op, [_shuffle(op, source, source, range(start, start + count))])
 
 
 def _insert_slice(op: ir.Operation, device: ir.Operation) -> None:
@@ -106,7 +113,7 @@ def _insert_slice(op: ir.Operation, device: ir.Operation) -> None:
     count = ir.VectorType(piece.type).shape[0]
     widened = _shuffle(op, piece, piece, [i if i < count else -1 for i in range(total)])
     mask = [total + i - start if start <= i < start + count else i for i in range(total)]
-    _replace(op, [_shuffle(op, target, widened, mask)])
+    replace_op(op, [_shuffle(op, target, widened, mask)])
 
 
 def _drop_rounding(op: ir.Operation, device: ir.Operation) -> None:
@@ -135,7 +142,7 @@ def _call_intrinsic(op: ir.Operation, device: ir.Operation) -> None:
                     require_constant(op, i, name)
     kind = op.results[0].type if len(op.results) else None
     value = call_intrinsic(Builder(op), device, name, kind, operands)
-    _replace(op, [] if value is None else [value])
+    replace_op(op, [] if value is None else [value])
 
 
 def require_constant(op: ir.Operation, index: int, name: str) -> None:
@@ -182,7 +189,7 @@ def _bare(kind: str) -> str:
     return kind.removeprefix("!llvm.")
 
 
-_RULES: dict[str, Callable[[ir.Operation, ir.Operation], None]] = {
+_RULES: Rules = {
     "arith.truncf": _drop_rounding,
     "gpu.grid_dim": _grid_dim,
     "gpu.block_dim": _block_dim,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from flydsl.diag.errors.target import LinkFailed, MissingAssembler, MissingLinker
+from flydsl.diag.errors.target import AssemblyRejected, LinkFailed, MissingAssembler, MissingLinker
 
 _LLD_NAMES = ("ld.lld", "ld.lld-22", "ld.lld-21", "ld.lld-20", "ld.lld-19", "lld")
 _CLANG_NAMES = ("clang-22", "clang-21", "clang-20", "clang-19", "clang")
@@ -103,10 +104,20 @@ def link(obj: bytes, arch: str) -> bytes:
 
 
 def assemble(isa: str, arch: str, kernel: str = "") -> bytes:
-    """Return the object file of ISA text."""
+    """Return the object file of ISA text.
+
+    Raises   AssemblyRejected: an instruction of an inline assembly that the chip does not have
+    """
     tool = find_assembler(kernel)
     arguments = ("--target=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-c", "in.s", "-o", "out")
-    return _run((*tool.command, *arguments), {"in.s": isa.encode()}, arch)
+    try:
+        return _run((*tool.command, *arguments), {"in.s": isa.encode()}, arch)
+    except LinkFailed as failed:
+        complaints = re.findall(r"^in\.s:\d+:\d+: error: (.*)\n(.*)", failed.problem, re.MULTILINE)
+        if not complaints:
+            raise
+        text = "; ".join(f"{why}: `{line.strip()}`" for why, line in complaints[:3])
+        raise AssemblyRejected(kernel=kernel, arch=arch, problem=text) from failed
 
 
 def _run(command: tuple[str, ...], inputs: dict[str, bytes], arch: str) -> bytes:
