@@ -1,7 +1,7 @@
 """Buffer loads and stores on raw resources, for kernels that count offsets by hand.
 
-A resource is a raw `!llvm.ptr<8>`. A load out of range gives 0, a store is dropped: masks work that way too. Buffer tensors
-(`fx.rocdl.make_buffer_tensor` with `fx.copy`) are the layout form of the same instructions.
+A resource is a raw `!llvm.ptr<8>`. A load out of range gives 0, a store is dropped: masks work that way too. Buffer
+tensors (`fx.rocdl.make_buffer_tensor` with `fx.copy`) are the layout form of the same instructions.
 """
 
 from typing import Any
@@ -22,13 +22,22 @@ from flydsl.ir import constant, current, emit1, ir
 from flydsl.layout.view import MemRef
 
 __all__ = [
-    "buffer_load", "buffer_store", "create_buffer_resource", "create_buffer_resource_from_addr", "create_llvm_ptr",
-    "extract_base_index", "get_element_ptr",
+    "buffer_load",
+    "buffer_store",
+    "create_buffer_resource",
+    "create_buffer_resource_from_addr",
+    "create_llvm_ptr",
+    "extract_base_index",
+    "get_element_ptr",
 ]
 
 _DYNAMIC = -(1 << 31)  # marks an index of llvm.getelementptr that is an operand
 _OUT_OF_RANGE = -1  # as unsigned: the last byte offset, outside any descriptor
-_LOAD, _STORE, _SCALAR_LOAD = builder("raw_ptr_buffer_load"), builder("raw_ptr_buffer_store"), builder("ptr_s_buffer_load")
+_LOAD, _STORE, _SCALAR_LOAD = (
+    builder("raw_ptr_buffer_load"),
+    builder("raw_ptr_buffer_store"),
+    builder("ptr_s_buffer_load"),
+)
 
 
 def create_buffer_resource(
@@ -36,8 +45,8 @@ def create_buffer_resource(
 ) -> ir.Value:
     """Return a resource over a global tensor, pointer or raw `!llvm.ptr`.
 
-    Units    num_records_bytes: size checked against; without it `max_size` turns checking off and max_size=False takes the
-             extent of the tensor; base_byte_offset is added to the address in 64 bits
+    Units    num_records_bytes: size checked against; without it `max_size` turns checking off and max_size=False
+    takes the extent of the tensor; base_byte_offset is added to the address in 64 bits
     """
     base = _base_pointer(memref)
     if base_byte_offset is not None:
@@ -66,8 +75,11 @@ def _base_pointer(x: Any) -> ir.Value:
     if isinstance(x, Pointer):
         if x.plain.space != GLOBAL:
             raise BufferSpace(
-                function="create_buffer_resource", wanted="global", got=shown(x),
-                reason="a buffer descriptor describes global memory", advice="pass a tensor or pointer of global memory",
+                function="create_buffer_resource",
+                wanted="global",
+                got=shown(x),
+                reason="a buffer descriptor describes global memory",
+                advice="pass a tensor or pointer of global memory",
             )
         return to_llvm_ptr(x)
     value = operand(x, None, "create_buffer_resource", "memref")
@@ -114,18 +126,25 @@ def extract_base_index(tensor: Any, address_space: int = 1) -> Any:
 
 
 def get_element_ptr(
-    base_ptr: Any, byte_offset: Any = None, static_byte_offset: int = 0, elem_type: Any = None, no_wrap_flags: Any = None
+    base_ptr: Any,
+    byte_offset: Any = None,
+    static_byte_offset: int = 0,
+    elem_type: Any = None,
+    no_wrap_flags: Any = None,
 ) -> ir.Value:
     """Return a raw pointer moved by `byte_offset` (a number, integer or index) plus `static_byte_offset`.
 
-    `elem_type` counts the offsets in other units than bytes.
+    `elem_type` counts the offsets in other units than bytes. `no_wrap_flags` is accepted; it would only allow
+    optimisations.
     """
     base = to_llvm_ptr(base_ptr) if isinstance(base_ptr, (Pointer, Tensor)) else operand(base_ptr)
-    unit = result_type(elem_type() if callable(elem_type) and not isinstance(elem_type, NumericMeta) else elem_type) \
-        if elem_type is not None else current().types.i8
+    unit = (
+        result_type(elem_type() if callable(elem_type) and not isinstance(elem_type, NumericMeta) else elem_type)
+        if elem_type is not None
+        else current().types.i8
+    )
     dynamic, static = _split_offset(byte_offset, static_byte_offset)
-    flags = 0 if no_wrap_flags is None else int(no_wrap_flags)
-    attrs = _gep_attrs(unit, _DYNAMIC if dynamic else static, flags)
+    attrs = _gep_attrs(unit, _DYNAMIC if dynamic else static)
     return emit1("llvm.getelementptr", base.type, (base, *dynamic), attrs)
 
 
@@ -142,28 +161,32 @@ def _split_offset(offset: Any, static: int) -> tuple[tuple[ir.Value, ...], int]:
     return (value,), 0
 
 
-def _gep_attrs(unit: ir.Type, index: int, flags: int) -> dict:
+def _gep_attrs(unit: ir.Type, index: int) -> dict:
     memo = current().types.memo
-    key = ("gep", unit, index, flags)
+    key = ("gep", unit, index)
     attrs = memo.get(key)
     if attrs is None:
         attrs = memo[key] = {
             "elem_type": ir.TypeAttr.get(unit),
             "rawConstantIndices": ir.DenseI32ArrayAttr.get([index], unit.context),
         }
-        if flags:
-            attrs["noWrapFlags"] = ir.IntegerAttr.get(current().types.i32, flags)
     return attrs
 
 
 def buffer_load(
-    rsrc: Any, offset: Any, vec_width: int = 4, dtype: Any = None, mask: Any = None, cache_modifier: int = 0,
-    soffset_bytes: Any = None, is_scalar: bool = False,
+    rsrc: Any,
+    offset: Any,
+    vec_width: int = 4,
+    dtype: Any = None,
+    mask: Any = None,
+    cache_modifier: int = 0,
+    soffset_bytes: Any = None,
+    is_scalar: bool = False,
 ) -> Any:
     """Load `vec_width` elements of `dtype` (default Float32): a scalar for 1, else a Vector. Where `mask` is false: 0.
 
-    Units    offset in elements of `dtype`; soffset_bytes in bytes, wave-uniform. `is_scalar` loads through the scalar cache,
-             offset uniform, whole dwords
+    Units    offset in elements of `dtype`; soffset_bytes in bytes, wave-uniform. `is_scalar` loads through the scalar
+    cache, offset uniform, whole dwords
     """
     types = current().types
     elem = types.f32 if dtype is None else result_type(dtype, "buffer_load")
@@ -171,14 +194,27 @@ def buffer_load(
     at = _byte_offset(offset, bit_size(elem), mask)
     carrier = _carrier(elem, vec_width, bits, types)
     if is_scalar:
-        value = emit1("rocdl.ptr.s.buffer.load", carrier, (operand(rsrc), at), {"aux": ir.IntegerAttr.get(types.i32, cache_modifier)})
+        value = emit1(
+            "rocdl.ptr.s.buffer.load",
+            carrier,
+            (operand(rsrc), at),
+            {"aux": ir.IntegerAttr.get(types.i32, cache_modifier)},
+        )
     else:
-        value = operand(_LOAD(carrier, rsrc, at, i32(0 if soffset_bytes is None else soffset_bytes), aux=cache_modifier))
+        value = operand(
+            _LOAD(carrier, rsrc, at, i32(0 if soffset_bytes is None else soffset_bytes), aux=cache_modifier)
+        )
     return dsl(_class_of(dtype, vec_width), bitcast(value, elem if vec_width == 1 else types.vector(vec_width, elem)))
 
 
 def buffer_store(
-    data: Any, rsrc: Any, offset: Any, mask: Any = None, cache_modifier: int = 0, *, soffset_bytes: Any = None,
+    data: Any,
+    rsrc: Any,
+    offset: Any,
+    mask: Any = None,
+    cache_modifier: int = 0,
+    *,
+    soffset_bytes: Any = None,
     offset_is_bytes: bool = False,
 ) -> ir.Operation:
     """Store a scalar or vector; nothing where `mask` is false.
@@ -191,7 +227,13 @@ def buffer_store(
         type_, count = type_.element_type, bit_size(value.type) // bit_size(type_.element_type)
     bits = _check_width(bit_size(type_), count)
     at = _byte_offset(offset, 8 if offset_is_bytes else bit_size(type_), mask)
-    return _STORE(bitcast(value, _carrier(type_, count, bits, current().types)), rsrc, at, i32(0 if soffset_bytes is None else soffset_bytes), aux=cache_modifier)
+    return _STORE(
+        bitcast(value, _carrier(type_, count, bits, current().types)),
+        rsrc,
+        at,
+        i32(0 if soffset_bytes is None else soffset_bytes),
+        aux=cache_modifier,
+    )
 
 
 def _check_width(elem_bits: int, count: int) -> int:
@@ -206,7 +248,9 @@ def _check_width(elem_bits: int, count: int) -> int:
 
 
 def _carrier(elem: ir.Type, count: int, bits: int, types: Any) -> ir.Type:
-    """Return the type in which the instruction moves the data: itself, or integers where LLVM has no such buffer access."""
+    """Return the type in which the instruction moves the data: itself, or integers where LLVM has no such buffer
+    access.
+    """
     if bits < 32:
         return types.by_name[f"i{bits}"]
     plain = isinstance(elem, (ir.F32Type, ir.F16Type, ir.BF16Type)) or elem == types.i32

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from flydsl.diag.base import UserError
 
 __all__ = [
-    "BufferAccess", "BufferSize", "BufferSpace", "RocdlArguments", "RocdlOperand", "RocdlStatic", "RocdlUnknown", "WaitcntLegacy", "WaitcntStatic",
+    "BufferAccess",
+    "BufferSize",
+    "BufferSpace",
+    "RocdlArguments",
+    "RocdlOperand",
+    "RocdlStatic",
+    "RocdlUnknown",
+    "UnknownDialectName",
+    "WaitcntLegacy",
+    "WaitcntStatic",
 ]
 
 
@@ -79,3 +88,17 @@ class BufferAccess(UserError, ValueError):
     what = "a buffer access of {count} x {elem_bits} = {bits} bits does not exist"
     why = "one instruction moves 8, 16, 32, 64, 96 or 128 bits per lane"
     fix = "split it into several accesses, or change vec_width"
+
+
+class UnknownDialectName(UserError, AttributeError):
+    """Raised with `module`, `name` and the `known` names."""
+
+    code = "FLY_DIALECT_NAME"
+    what = "`{module}` has no `{name}`{hint}"
+    why = "the MLIR version underneath has no op, function or enum of this name in the dialect"
+    fix = "`dir({module})` lists all names"
+
+    def __init__(self, *, module: str, name: str, known: Sequence[str], **rest):
+        close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+        hint = f"; did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else ""
+        super().__init__(module=module, name=name, hint=hint, **rest)

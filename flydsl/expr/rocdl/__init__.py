@@ -1,8 +1,8 @@
 """AMD instructions and atoms: `fx.rocdl`.
 
-Helpers that kernels use are imported by name below. Every other instruction of MLIR's rocdl dialect is made on first use from a row of
-`table`: `fx.rocdl.rsq(fx.Float32, x)`. Names that do not exist raise AttributeError with the close ones; instructions that the current
-chip does not have are refused when they are called.
+Helpers that kernels use are imported by name below. Every other instruction of MLIR's rocdl dialect is made on first
+use from a row of `table`: `fx.rocdl.rsq(fx.Float32, x)`. Names that do not exist raise AttributeError with the close
+ones; instructions that the current chip does not have are refused when they are called.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -75,6 +75,93 @@ if TYPE_CHECKING:
 
 MFMAScale = MFMA_Scale
 
+__all__ = [
+    "AddressSpace",
+    "AtomicOp",
+    "BufferAtomic",
+    "BufferAtomicAdd",
+    "BufferAtomicMax",
+    "BufferAtomicMin",
+    "BufferAtomicPkAdd",
+    "BufferCopy",
+    "BufferCopy128b",
+    "BufferCopy16b",
+    "BufferCopy32b",
+    "BufferCopy64b",
+    "BufferCopy8b",
+    "BufferCopyLDS",
+    "BufferCopyLDS128b",
+    "BufferCopyLDS32b",
+    "BufferCopyLDS64b",
+    "CopyOpCDNA3BufferAtomicType",
+    "CopyOpCDNA3BufferCopyLDSType",
+    "CopyOpCDNA3BufferCopyType",
+    "MFMA",
+    "MFMAScale",
+    "MFMA_Scale",
+    "SyncScope",
+    "TargetAddressSpace",
+    "WMMA",
+    "WMMAScale",
+    "asyncmark",
+    "ballot",
+    "buffer_load_to_lds",
+    "cdna3",
+    "cdna4",
+    "cluster",
+    "cluster_load_async_to_lds",
+    "cluster_workgroup_id_x",
+    "cluster_workgroup_id_y",
+    "cluster_workgroup_id_z",
+    "cvt_off_f32_i4",
+    "cvt_pk_bf16_f32",
+    "disable_xdl_arb_stall",
+    "ds_bpermute",
+    "enum",
+    "experimental",
+    "get_buffer_rsrc",
+    "get_rocm_arch",
+    "inline_asm",
+    "is_generic_address_space",
+    "is_target_address_space",
+    "lds_transpose_load",
+    "make_buffer_ptr",
+    "make_buffer_tensor",
+    "mask_dsrd",
+    "mask_dswr",
+    "mask_mfma",
+    "mask_vmem_rd",
+    "normalize_s_waitcnt_field",
+    "perm_b32",
+    "raw_ptr_buffer_atomic_fadd",
+    "raw_ptr_buffer_atomic_fmax",
+    "raw_ptr_buffer_atomic_smax",
+    "raw_ptr_buffer_atomic_umin",
+    "raw_ptr_buffer_load",
+    "raw_ptr_buffer_load_lds",
+    "raw_ptr_buffer_store",
+    "rdna3",
+    "rdna4",
+    "readfirstlane",
+    "readlane",
+    "require_lds_dma_support",
+    "s_buffer_load",
+    "s_wait_asynccnt",
+    "s_waitcnt",
+    "sched_barrier",
+    "sched_dsrd",
+    "sched_dswr",
+    "sched_group_barrier",
+    "sched_mfma",
+    "sched_vmem",
+    "tensor_load_to_lds",
+    "tensor_store_from_lds",
+    "universal",
+    "update_dpp",
+    "wait_asyncmark",
+    "wave_id",
+]
+
 
 def __getattr__(name: str) -> "Callable[..., Any]":
     from flydsl.expr.rocdl.build import builder
@@ -93,4 +180,4 @@ def __getattr__(name: str) -> "Callable[..., Any]":
 def __dir__() -> list[str]:
     from flydsl.expr.rocdl.table import names
 
-    return sorted({n for n in globals() if not n.startswith("_")} | set(names()))
+    return sorted({*__all__, *names()})

@@ -124,7 +124,15 @@ def MFMA(m: int, n: int, k: int, elem_ty_ab: Any, elem_ty_acc: Any = None) -> at
 
 
 def MFMA_Scale(
-    m: int, n: int, k: int, elem_ty_a: Any, elem_ty_b: Any = None, elem_ty_acc: Any = None, *, opsel_a: int = 0, opsel_b: int = 0
+    m: int,
+    n: int,
+    k: int,
+    elem_ty_a: Any,
+    elem_ty_b: Any = None,
+    elem_ty_acc: Any = None,
+    *,
+    opsel_a: int = 0,
+    opsel_b: int = 0,
 ) -> atoms.MFMAScale:
     """Return the gfx950 matrix instruction with one E8M0 scale per 32 values of k: 16x16x128 or 32x32x64.
 
@@ -147,8 +155,19 @@ def WMMA(m: int, n: int, k: int, elem_ty_ab: Any, elem_ty_acc: Any = None, **kwa
 
 
 def WMMAScale(
-    m: int, n: int, k: int, elem_ty_a: Any, elem_ty_b: Any = None, elem_ty_acc: Any = None, *, opsel_a: int = 0, opsel_b: int = 0,
-    mod_c: int = 0, reuse_a: bool = False, reuse_b: bool = False, block_size: int = 32,
+    m: int,
+    n: int,
+    k: int,
+    elem_ty_a: Any,
+    elem_ty_b: Any = None,
+    elem_ty_acc: Any = None,
+    *,
+    opsel_a: int = 0,
+    opsel_b: int = 0,
+    mod_c: int = 0,
+    reuse_a: bool = False,
+    reuse_b: bool = False,
+    block_size: int = 32,
 ) -> atoms.WMMAScale:
     """Return the gfx1250 matrix instruction with a scale per 32 or 16 values of k: 16x16x128, f4 also 32x16x128."""
     a = element(elem_ty_a)

@@ -25,9 +25,8 @@ _s_load = builder("ptr_s_buffer_load")
 def make_buffer_tensor(tensor: Any, max_size: bool = True, *, num_records_bytes: Any = None) -> Any:
     """Return the tensor behind a buffer descriptor, with the same layout.
 
-    Units    num_records_bytes: size checked against, an int, Int32 or Int64; without it `max_size` turns checking off, and
-             max_size=False takes the extent of the layout
-    Raises   BufferSpace: not a global tensor
+    Units    num_records_bytes: size checked against, an int, Int32 or Int64; without it `max_size` turns checking
+    off, and max_size=False takes the extent of the layout Raises   BufferSpace: not a global tensor
     """
     _expect(tensor, MemRef, "make_buffer_tensor")
     pointer, layout = build("fly.get_iter", (tensor,)), build("fly.get_layout", (tensor,))
@@ -49,14 +48,19 @@ def get_buffer_rsrc(ptr: Any) -> ir.Value:
 
 
 def s_buffer_load(ptr: Any, offset: Any, *, count: int = 1, cache_modifier: int = 0) -> Any:
-    """Load 1 or 4 consecutive dwords through the scalar cache: an Int32 or a Vector of 4. The offset must be wave-uniform.
+    """Load 1 or 4 consecutive dwords through the scalar cache: an Int32 or a Vector of 4. The offset must be wave-
+    uniform.
 
     Units    offset in elements of the pointer
     """
     if count not in (1, 4):
         raise RocdlOperand(
-            name="s_buffer_load", param="count", expected="1 or 4", got=count,
-            signature="s_buffer_load(ptr, offset, *, count=1, cache_modifier=0)", advice="load in several steps",
+            name="s_buffer_load",
+            param="count",
+            expected="1 or 4",
+            got=count,
+            signature="s_buffer_load(ptr, offset, *, count=1, cache_modifier=0)",
+            advice="load in several steps",
         )
     types = current().types
     rsrc, moved = _parts(ptr, "s_buffer_load")
@@ -67,7 +71,10 @@ def s_buffer_load(ptr: Any, offset: Any, *, count: int = 1, cache_modifier: int 
     else:
         at = emit1("arith.divui", types.i32, (elements, const_i32(8 // elem_bits)))
     type_ = types.i32 if count == 1 else types.vector(4, types.i32)
-    return dsl(Int32 if count == 1 else Vector, operand(_s_load(type_, rsrc, at, aux=static_int(cache_modifier, "s_buffer_load", "cache_modifier"))))
+    return dsl(
+        Int32 if count == 1 else Vector,
+        operand(_s_load(type_, rsrc, at, aux=static_int(cache_modifier, "s_buffer_load", "cache_modifier"))),
+    )
 
 
 def _parts(ptr: Any, function: str) -> tuple[ir.Value, ir.Value]:
@@ -75,7 +82,10 @@ def _parts(ptr: Any, function: str) -> tuple[ir.Value, ir.Value]:
     plain = _pointer_plain(ptr)
     if plain is None or plain.space != BUFFER_DESC:
         raise BufferSpace(
-            function=function, wanted="buffer", got=shown(ptr), reason="only buffer pointers have a descriptor",
+            function=function,
+            wanted="buffer",
+            got=shown(ptr),
+            reason="only buffer pointers have a descriptor",
             advice="make one with fx.rocdl.make_buffer_ptr or fx.rocdl.make_buffer_tensor",
         )
     pointer = build("fly.get_iter", (ptr,)) if isinstance(ptr.plain, MemRef) else ptr
@@ -93,7 +103,9 @@ def _expect(x: Any, plain: type, function: str) -> None:
     if found is None or not isinstance(x.plain, plain) or found.space != GLOBAL:
         what = "tensor" if plain is MemRef else "pointer"
         raise BufferSpace(
-            function=function, wanted="global", got=shown(x),
+            function=function,
+            wanted="global",
+            got=shown(x),
             reason="a buffer descriptor describes global memory; LDS and registers have none",
             advice=f"pass the {what} as it came in as an argument",
         )

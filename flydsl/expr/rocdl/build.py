@@ -1,8 +1,8 @@
-"""Turn a row of `table` into a Python function: `rcp(res, arg)` emits `rocdl.rcp` and returns an object of class `res`; given
-an IR type, a raw value with operators.
+"""Turn a row of `table` into a Python function: `rcp(res, arg)` emits `rocdl.rcp` and returns an object of class
+`res`; given an IR type, a raw value with operators.
 
-The function is made once, on first use of its name; its arguments are taken by position or by name, matrix instructions also take
-them as one list.
+The function is made once, on first use of its name; its arguments are taken by position or by name, matrix
+instructions also take them as one list.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,9 +5,22 @@ from flydsl.expr.rocdl.atoms import MFMA_Scale, _checked
 from flydsl.expr.rocdl.convert import cvt_sr_f32_to_bf16
 
 __all__ = [
-    "BufferLoadAsyncLDS", "BufferLoadAsyncLDS32b", "BufferLoadAsyncLDS96b", "BufferLoadAsyncLDS128b", "GlobalLoadAsyncLDS",
-    "GlobalLoadAsyncLDS32b", "GlobalLoadAsyncLDS96b", "GlobalLoadAsyncLDS128b", "LDSReadTrans", "LDSReadTrans4_64b",
-    "LDSReadTrans6_96b", "LDSReadTrans8_64b", "LDSReadTrans16_64b", "MFMAScale", "MFMA_Scale", "cvt_sr_f32_to_bf16",
+    "BufferLoadAsyncLDS",
+    "BufferLoadAsyncLDS32b",
+    "BufferLoadAsyncLDS96b",
+    "BufferLoadAsyncLDS128b",
+    "GlobalLoadAsyncLDS",
+    "GlobalLoadAsyncLDS32b",
+    "GlobalLoadAsyncLDS96b",
+    "GlobalLoadAsyncLDS128b",
+    "LDSReadTrans",
+    "LDSReadTrans4_64b",
+    "LDSReadTrans6_96b",
+    "LDSReadTrans8_64b",
+    "LDSReadTrans16_64b",
+    "MFMAScale",
+    "MFMA_Scale",
+    "cvt_sr_f32_to_bf16",
 ]
 
 MFMAScale = MFMA_Scale

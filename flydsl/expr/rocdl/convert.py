@@ -13,8 +13,8 @@ from flydsl.ir import constant, current, emit1
 def cvt_pk_bf16_f32(src_a_f32: Any, src_b_f32: Any) -> Any:
     """Return an i32: bf16 of `src_a_f32` in the low half, of `src_b_f32` in the high one, rounded to nearest even.
 
-    Written as a truncation of two values, for which LLVM takes v_cvt_pk_bf16_f32 where the chip has it: inline assembly would
-    need an assembler and hide the operation from the scheduler and the simulator.
+    Written as a truncation of two values, for which LLVM takes v_cvt_pk_bf16_f32 where the chip has it: inline
+    assembly would need an assembler and hide the operation from the scheduler and the simulator.
     """
     types = current().types
     pair = emit1("vector.from_elements", types.vector(2, types.f32), (f32(src_a_f32), f32(src_b_f32)))
@@ -38,7 +38,9 @@ def cvt_off_f32_i4(src_i32: Any, byte_sel: Any = None) -> Any:
 
 
 def cvt_sr_f32_to_bf16(x: Any, rand: Any) -> Any:
-    """Return the BFloat16 of `x`, rounded up with the probability of its remainder, by the 32 random bits of `rand` (gfx950)."""
+    """Return the BFloat16 of `x`, rounded up with the probability of its remainder, by the 32 random bits of `rand`
+    (gfx950).
+    """
     require("cvt_scalef32", "cvt_sr_f32_to_bf16")
     types = current().types
     pair = types.vector(2, types.bf16)

@@ -46,7 +46,10 @@ def inline_asm(
 
     Constraints are LLVM's: `=v` result in a VGPR, `v`, `s`, `a` operands in VGPR, SGPR, AGPR, `~{memory}` clobbers.
     """
-    values = [operand(x, None, "inline_asm", "operands", "inline_asm(res_type, template, constraints, operands)") for x in operands]
+    values = [
+        operand(x, None, "inline_asm", "operands", "inline_asm(res_type, template, constraints, operands)")
+        for x in operands
+    ]
     type_ = None if res_type is None else result_type(res_type, "inline_asm")
     out = assemble(type_, template, constraints, values, has_side_effects)
     return out if type_ is None else dsl(res_type, out)

@@ -21,7 +21,9 @@ def raw_ptr_buffer_load(res: Any, rsrc: Any, offset: Any, soffset: Any, aux: Any
     return _load(res, rsrc, i32(offset), i32(soffset), aux=_aux(aux), **rest)
 
 
-def raw_ptr_buffer_store(vdata: Any, rsrc: Any, offset: Any, soffset: Any, aux: Any = None, **rest: Any) -> ir.Operation:
+def raw_ptr_buffer_store(
+    vdata: Any, rsrc: Any, offset: Any, soffset: Any, aux: Any = None, **rest: Any
+) -> ir.Operation:
     """Store to a buffer resource; offsets in bytes as for the load."""
     return _store(vdata, rsrc, i32(offset), i32(soffset), aux=_aux(aux), **rest)
 
@@ -33,11 +35,15 @@ def _atomic(kind: str, args: tuple, aux: Any, rest: dict) -> Any:
         *args, aux = args
     vdata, rsrc, offset, soffset = args
     value = operand(vdata, None, f"raw_ptr_buffer_atomic_{kind}", "vdata")
-    return _ATOMICS[kind](value.type if res is None else res, value, rsrc, i32(offset), i32(soffset), aux=_aux(aux), **rest)
+    return _ATOMICS[kind](
+        value.type if res is None else res, value, rsrc, i32(offset), i32(soffset), aux=_aux(aux), **rest
+    )
 
 
 def raw_ptr_buffer_atomic_fadd(*args: Any, aux: Any = None, **rest: Any) -> Any:
-    """Add a float, or a pair of f16 or bf16, in memory: (vdata, rsrc, offset, soffset, aux=None); returns the old value."""
+    """Add a float, or a pair of f16 or bf16, in memory: (vdata, rsrc, offset, soffset, aux=None); returns the old
+    value.
+    """
     return _atomic("fadd", args, aux, rest)
 
 
@@ -64,7 +70,9 @@ def raw_ptr_buffer_load_lds(
     Lane l writes at the wave's LDS address + l * size. `size` and `offset` are constants; wait with vmcnt.
     """
     check_dma_size(static_int(size, "raw_ptr_buffer_load_lds", "size"), "raw_ptr_buffer_load_lds")
-    size, offset = (const_i32(static_int(x, "raw_ptr_buffer_load_lds", n)) for x, n in ((size, "size"), (offset, "offset")))
+    size, offset = (
+        const_i32(static_int(x, "raw_ptr_buffer_load_lds", n)) for x, n in ((size, "size"), (offset, "offset"))
+    )
     return _load_lds(rsrc, lds_ptr, size, i32(voffset), i32(soffset), offset, aux=_aux(aux), **rest)
 
 
@@ -84,8 +92,12 @@ def check_dma_size(size: int, name: str) -> None:
     sizes = (1, 2, 4, 12, 16) if chip().has("lds_dma_b128") else (1, 2, 4)
     if size not in sizes:
         raise RocdlOperand(
-            name=name, param="size", expected=f"one of {', '.join(map(str, sizes))} bytes on {chip().name}", got=size,
-            signature=_load_lds.spec.text, advice="copy in several steps, or compile for a chip with wider DMA",
+            name=name,
+            param="size",
+            expected=f"one of {', '.join(map(str, sizes))} bytes on {chip().name}",
+            got=size,
+            signature=_load_lds.spec.text,
+            advice="copy in several steps, or compile for a chip with wider DMA",
         )
 
 
@@ -112,21 +124,26 @@ def lds_transpose_load(result_type: Any, lds_memref: Any, elem_offset: Any, elem
     names = {2: "ds_load_tr16_b128", 1: "ds_load_tr8_b64"}
     if bytes_ not in names:
         raise RocdlOperand(
-            name="lds_transpose_load", param="elem_bytes", expected="1 or 2", got=bytes_,
+            name="lds_transpose_load",
+            param="elem_bytes",
+            expected="1 or 2",
+            got=bytes_,
             signature="lds_transpose_load(result_type, lds_memref, elem_offset, elem_bytes)",
             advice="use ds_load_tr4_b64 or ds_load_tr6_b96 for narrower elements",
         )
     return builder(names[bytes_])(result_type, lds_address(lds_memref, elem_offset, bytes_))
 
 
-def tensor_load_to_lds(dgroup0: Any, dgroup1: Any, dgroup2: Any, dgroup3: Any, dgroup4: Any = None, cache_policy: Any = None,
-                       **rest: Any) -> ir.Operation:
+def tensor_load_to_lds(
+    dgroup0: Any, dgroup1: Any, dgroup2: Any, dgroup3: Any, dgroup4: Any = None, cache_policy: Any = None, **rest: Any
+) -> ir.Operation:
     """Issue one tensor DMA from global memory to LDS; wait with `s_wait_tensorcnt` (gfx1250)."""
     return _tensor("tensor_load_to_lds", (dgroup0, dgroup1, dgroup2, dgroup3, dgroup4), cache_policy, rest)
 
 
-def tensor_store_from_lds(dgroup0: Any, dgroup1: Any, dgroup2: Any, dgroup3: Any, dgroup4: Any = None,
-                          cache_policy: Any = None, **rest: Any) -> ir.Operation:
+def tensor_store_from_lds(
+    dgroup0: Any, dgroup1: Any, dgroup2: Any, dgroup3: Any, dgroup4: Any = None, cache_policy: Any = None, **rest: Any
+) -> ir.Operation:
     """Issue one tensor DMA from LDS to global memory; wait with `s_wait_tensorcnt` (gfx1250)."""
     return _tensor("tensor_store_from_lds", (dgroup0, dgroup1, dgroup2, dgroup3, dgroup4), cache_policy, rest)
 
@@ -158,7 +175,10 @@ def cluster_load_async_to_lds(
     size = static_int(size_bytes, "cluster_load_async_to_lds", "size_bytes")
     if size not in (1, 4, 8, 16):
         raise RocdlOperand(
-            name="cluster_load_async_to_lds", param="size_bytes", expected="1, 4, 8 or 16", got=size,
+            name="cluster_load_async_to_lds",
+            param="size_bytes",
+            expected="1, 4, 8 or 16",
+            got=size,
             signature="cluster_load_async_to_lds(global_ptr, lds_ptr, size_bytes, offset=0, cpol=0, mask=None)",
             advice="copy in several steps",
         )
@@ -173,7 +193,9 @@ def s_wait_asynccnt(count: Any = 0) -> ir.Operation:
 
 
 def disable_xdl_arb_stall() -> None:
-    """Let other instructions issue while a matrix instruction waits for its unit (gfx1250): sets a bit of the MODE register."""
+    """Let other instructions issue while a matrix instruction waits for its unit (gfx1250): sets a bit of the MODE
+    register.
+    """
     from flydsl.expr.rocdl.intrinsics import call
 
     require("wmma_gfx1250", "disable_xdl_arb_stall")

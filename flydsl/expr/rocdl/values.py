@@ -1,6 +1,8 @@
-"""Between what users pass and what an op takes: DSL and raw values, result types, compile-time numbers, the current chip.
+"""Between what users pass and what an op takes: DSL and raw values, result types, compile-time numbers, the current
+chip.
 
-Every helper of this package accepts DSL objects, raw SSA values and Python numbers, and a scalar class or an IR type for `res`.
+Every helper of this package accepts DSL objects, raw SSA values and Python numbers, and a scalar class or an IR type
+for `res`.
 """
 
 import os
@@ -49,7 +51,9 @@ def require(feature: str, name: str) -> None:
 
 
 def operand(x: Any, hint: ir.Type | None = None, name: str = "", param: str = "", signature: str = "") -> ir.Value:
-    """Return the SSA value of `x`; a Python number becomes a constant of type `hint` (else i1, i32 or f32 by its class)."""
+    """Return the SSA value of `x`; a Python number becomes a constant of type `hint` (else i1, i32 or f32 by its
+    class).
+    """
     if isinstance(x, Numeric):
         return raw(x)
     if isinstance(x, ir.Value):
@@ -112,7 +116,11 @@ def result_type(res: Any, name: str = "", signature: str = "") -> ir.Type:
         return type_
     got = f"a value of type {type(res).__name__}" if not isinstance(res, type) else res.__name__
     raise RocdlOperand(
-        name=name, param="res", expected="the result type", got=got, signature=signature,
+        name=name,
+        param="res",
+        expected="the result type",
+        got=got,
+        signature=signature,
         advice="pass the result type first: a scalar class such as fx.Int32, or fx.T.i32, fx.T.vec(4, fx.T.f32)",
     )
 
@@ -125,8 +133,9 @@ def dsl(res: Any, value: ir.Value) -> Any:
 def wrapper(res: Any, type_: ir.Type, types: Types) -> Callable[[ir.Value], Any]:
     """Return what makes an object of values of `type_`.
 
-    Where `res` is a scalar class or Vector: an instance of it. Where it is an IR type: a raw value with operators, as in the
-    reference, whose integers have no sign: `>>` shifts zeros in, which kernels rely on when they unpack results.
+    Where `res` is a scalar class or Vector: an instance of it. Where it is an IR type: a raw value with operators, as
+    in the reference, whose integers have no sign: `>>` shifts zeros in, which kernels rely on when they unpack
+    results.
     """
     key = ("rocdl.wrapper", res if isinstance(res, type) else type_)
     make = types.memo.get(key)

@@ -17,10 +17,11 @@ _wait_asyncmark = builder("wait_asyncmark")
 def s_waitcnt(bitfield: Any = None, *, vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = None) -> ir.Operation:
     """Wait until each named counter is at most its value; None does not wait on it.
 
-    vmcnt counts global and buffer loads (on CDNA also stores and DMA to LDS), lgkmcnt LDS and scalar memory. A positional integer is
-    the raw field of the instruction and excludes the names.
+    vmcnt counts global and buffer loads (on CDNA also stores and DMA to LDS), lgkmcnt LDS and scalar memory. A
+    positional integer is the raw field of the instruction and excludes the names.
 
-    Raises   WaitcntLegacy, WaitcntStatic, WaitcntRange; WaitcntUnsupported on chips with one wait instruction per counter
+    Raises   WaitcntLegacy, WaitcntStatic, WaitcntRange; WaitcntUnsupported on chips with one wait instruction per
+    counter
     """
     if bitfield is None:
         return wait_on(arch_name(), vmcnt, lgkmcnt, expcnt)

@@ -38,8 +38,12 @@ def ds_bpermute(res: Any, index: Any, src: Any, **ignored: Any) -> Any:
     value, index = operand(src, type_, "ds_bpermute", "src", signature), i32(index)
     if value.type != type_:
         raise RocdlOperand(
-            name="ds_bpermute", param="src", expected=f"{type_}, the result type", got=str(value.type),
-            signature=signature, advice="convert or bitcast it to the result type",
+            name="ds_bpermute",
+            param="src",
+            expected=f"{type_}, the result type",
+            got=str(value.type),
+            signature=signature,
+            advice="convert or bitcast it to the result type",
         )
     i32_type = current().types.i32
     return dsl(res, map_words(value, lambda word: emit1("rocdl.ds_bpermute", i32_type, (index, word))))

@@ -25,11 +25,15 @@ PRINTED = [
     (lambda: rocdl.BufferAtomicMin(Uint32), "!fly_rocdl.cdna3.buffer_atomic<min, i32>"),
     (lambda: rocdl.BufferAtomicPkAdd(BFloat16), "!fly_rocdl.cdna3.buffer_atomic<add, vector<2xbf16>>"),
     (lambda: rocdl.BufferAtomicAdd(Float32), "!fly_rocdl.cdna3.buffer_atomic<add, f32>"),
-    (lambda: rocdl.cdna4.MFMA_Scale(16, 16, 128, Float8E4M3FN, Float4E2M1FN, opsel_a=1),
-     "!fly_rocdl.cdna4.mfma_scale<16x16x128, (f8E4M3FN, f4E2M1FN) -> f32, opselA = 1, opselB = 0>"),
-    (lambda: rocdl.WMMAScale(16, 16, 128, Float8E4M3FN),
-     "!fly_rocdl.gfx1250.wmma_scale<16x16x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0, opselB = 0, modC = 0, reuseA = false, "
-     "reuseB = false, blockSize = 32>"),
+    (
+        lambda: rocdl.cdna4.MFMA_Scale(16, 16, 128, Float8E4M3FN, Float4E2M1FN, opsel_a=1),
+        "!fly_rocdl.cdna4.mfma_scale<16x16x128, (f8E4M3FN, f4E2M1FN) -> f32, opselA = 1, opselB = 0>",
+    ),
+    (
+        lambda: rocdl.WMMAScale(16, 16, 128, Float8E4M3FN),
+        "!fly_rocdl.gfx1250.wmma_scale<16x16x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0, opselB = 0, modC = 0, reuseA = false, "
+        "reuseB = false, blockSize = 32>",
+    ),
 ]
 
 
@@ -47,15 +51,18 @@ def test_wmma_takes_the_form_of_the_target(body):
     assert str(op) == "!fly_rocdl.gfx1250.wmma<16x16x64, (i8, i8) -> i32, signA = true, signB = false, clamp = false>"
 
 
-@pytest.mark.parametrize("arch,make", [
-    ("gfx1201", lambda: rocdl.MFMA(16, 16, 16, Float16)),
-    ("gfx942", lambda: rocdl.MFMA(16, 16, 32, Float16)),
-    ("gfx942", lambda: rocdl.WMMA(16, 16, 16, Float16)),
-    ("gfx942", lambda: rocdl.cdna4.MFMA_Scale(16, 16, 128, Float8E4M3FN)),
-    ("gfx942", lambda: rocdl.BufferCopyLDS128b()),
-    ("gfx1100", lambda: rocdl.BufferCopyLDS32b()),
-    ("gfx942", lambda: rocdl.cdna4.LDSReadTrans16_64b()),
-])
+@pytest.mark.parametrize(
+    "arch,make",
+    [
+        ("gfx1201", lambda: rocdl.MFMA(16, 16, 16, Float16)),
+        ("gfx942", lambda: rocdl.MFMA(16, 16, 32, Float16)),
+        ("gfx942", lambda: rocdl.WMMA(16, 16, 16, Float16)),
+        ("gfx942", lambda: rocdl.cdna4.MFMA_Scale(16, 16, 128, Float8E4M3FN)),
+        ("gfx942", lambda: rocdl.BufferCopyLDS128b()),
+        ("gfx1100", lambda: rocdl.BufferCopyLDS32b()),
+        ("gfx942", lambda: rocdl.cdna4.LDSReadTrans16_64b()),
+    ],
+)
 def test_chips_without_the_instruction_are_refused(body, arch, make):
     with body(arch):
         with pytest.raises(ValueError, match=arch):
@@ -77,5 +84,10 @@ def test_types_for_isinstance():
 def test_sync_scopes():
     scope = rocdl.SyncScope
     assert (scope.System, scope.Agent, scope.Workgroup, scope.Wavefront, scope.SingleThread) == (
-        "", "agent", "workgroup", "wavefront", "singlethread")
+        "",
+        "agent",
+        "workgroup",
+        "wavefront",
+        "singlethread",
+    )
     assert (scope.OneAs, scope.AgentOneAs, scope.SingleThreadOneAs) == ("one-as", "agent-one-as", "singlethread-one-as")

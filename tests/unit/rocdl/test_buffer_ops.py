@@ -15,17 +15,30 @@ def _load(lines):
     return next(line for line in lines if "rocdl.raw.ptr.buffer.load" in line)
 
 
-@pytest.mark.parametrize("dtype,width,carrier,scale", [
-    (None, 4, "vector<4xf32>", 4), (Float32, 1, "f32", 4), (Float16, 8, "vector<8xf16>", 2), (Int8, 4, "i32", 1),
-    (Int8, 1, "i8", 1), (Int8, 16, "vector<4xi32>", 1), (Int64, 2, "vector<4xi32>", 8), (Float8E4M3FN, 8, "vector<2xi32>", 1),
-    (Float16, 1, "i16", 2),
-])
+@pytest.mark.parametrize(
+    "dtype,width,carrier,scale",
+    [
+        (None, 4, "vector<4xf32>", 4),
+        (Float32, 1, "f32", 4),
+        (Float16, 8, "vector<8xf16>", 2),
+        (Int8, 4, "i32", 1),
+        (Int8, 1, "i8", 1),
+        (Int8, 16, "vector<4xi32>", 1),
+        (Int64, 2, "vector<4xi32>", 8),
+        (Float8E4M3FN, 8, "vector<2xi32>", 1),
+        (Float16, 1, "i16", 2),
+    ],
+)
 def test_load(body, dtype, width, carrier, scale):
     with body("gfx942", "!llvm.ptr<8>", "i32") as b:
         rsrc, i = b.args
         out = buffer_ops.buffer_load(rsrc, Int32(i), width, dtype)
         want = dtype or Float32
-        assert isinstance(out, want) if width == 1 else isinstance(out, Vector) and out.shape == (width,) and out.dtype is want
+        assert (
+            isinstance(out, want)
+            if width == 1
+            else isinstance(out, Vector) and out.shape == (width,) and out.dtype is want
+        )
     assert _load(b.lines()).endswith(carrier)
     assert (f"arith.muli %arg1, %c{scale}_i32" in b.text) == (scale > 1)
 
@@ -70,6 +83,10 @@ def test_resources(body):
         buffer_ops.get_element_ptr(p, 8, static_byte_offset=4)
         buffer_ops.extract_base_index(Tensor(t))
     text = b.text
-    assert text.count("rocdl.make.buffer.rsrc") == 3 and "arith.constant 256 : i64" in text and "arith.constant 128 : i64" in text
+    assert (
+        text.count("rocdl.make.buffer.rsrc") == 3
+        and "arith.constant 256 : i64" in text
+        and "arith.constant 128 : i64" in text
+    )
     assert "llvm.getelementptr %arg2[%arg1] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8" in text
     assert "llvm.getelementptr %arg2[12] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8" in text

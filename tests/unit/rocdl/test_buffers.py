@@ -22,11 +22,14 @@ def _descriptor(text):
     return [int(v.split()[1]) if v.startswith("arith.constant") else v for v in values]
 
 
-@pytest.mark.parametrize("arch,bounded,unbounded", [
-    ("gfx942", 7 << 12 | 4 << 15, 7 << 12 | 4 << 15),
-    ("gfx1201", 7 << 12 | 4 << 15 | 1 << 24 | 3 << 28, 7 << 12 | 4 << 15 | 1 << 24 | 2 << 28),
-    ("gfx1250", 7 << 12 | 4 << 15 | 1 << 24 | 3 << 28, 7 << 12 | 4 << 15 | 1 << 24 | 2 << 28),
-])
+@pytest.mark.parametrize(
+    "arch,bounded,unbounded",
+    [
+        ("gfx942", 7 << 12 | 4 << 15, 7 << 12 | 4 << 15),
+        ("gfx1201", 7 << 12 | 4 << 15 | 1 << 24 | 3 << 28, 7 << 12 | 4 << 15 | 1 << 24 | 2 << 28),
+        ("gfx1250", 7 << 12 | 4 << 15 | 1 << 24 | 3 << 28, 7 << 12 | 4 << 15 | 1 << 24 | 2 << 28),
+    ],
+)
 def test_descriptor_words(body, arch, bounded, unbounded):
     with body(arch, GLOBAL) as b:
         t = rocdl.make_buffer_tensor(Tensor(b.args[0]))
@@ -62,12 +65,15 @@ def test_resource_and_scalar_loads(body):
     assert re.search(r"rocdl.ptr.s.buffer.load %\S+, %\d+, 1 : vector<4xi32>", b.text)
 
 
-@pytest.mark.parametrize("call", [
-    lambda g, s: rocdl.make_buffer_tensor(s),
-    lambda g, s: rocdl.make_buffer_ptr(g),
-    lambda g, s: rocdl.get_buffer_rsrc(g),
-    lambda g, s: rocdl.make_buffer_tensor(3),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g, s: rocdl.make_buffer_tensor(s),
+        lambda g, s: rocdl.make_buffer_ptr(g),
+        lambda g, s: rocdl.get_buffer_rsrc(g),
+        lambda g, s: rocdl.make_buffer_tensor(3),
+    ],
+)
 def test_other_memories_are_refused(body, call):
     with body("gfx942", GLOBAL, SHARED) as b:
         with pytest.raises(BufferSpace):

@@ -9,9 +9,16 @@ from flydsl.expr.rocdl import table
 from flydsl.ir import dialect
 
 _KINDS = {
-    "I32Attr": "i32", "I16Attr": "i16", "I1Attr": "i1", "MFMAPermBAttr": "perm_b", "MFMANegModifierAttr": "neg",
-    "MatrixFormatAttr": "format", "SchedGroupMaskAttr": "sched", "WMMACModifierAttr": "mod_c",
-    "WMMAMatrixScaleAttr": "scale_row", "WMMAMatrixScaleFormatAttr": "scale_format",
+    "I32Attr": "i32",
+    "I16Attr": "i16",
+    "I1Attr": "i1",
+    "MFMAPermBAttr": "perm_b",
+    "MFMANegModifierAttr": "neg",
+    "MatrixFormatAttr": "format",
+    "SchedGroupMaskAttr": "sched",
+    "WMMACModifierAttr": "mod_c",
+    "WMMAMatrixScaleAttr": "scale_row",
+    "WMMAMatrixScaleFormatAttr": "scale_format",
 }
 
 

@@ -39,12 +39,30 @@ ERRORS = [
     ("gfx942", lambda i: rocdl.s_waitcnt(lgkmcnt=16), ValueError, "lgkmcnt must be in [0, 15] on this target, got 16"),
     ("gfx1201", lambda i: rocdl.s_waitcnt(lgkmcnt=64), ValueError, "lgkmcnt must be in [0, 63] on this target, got 64"),
     ("gfx942", lambda i: rocdl.s_waitcnt(vmcnt=-1), ValueError, "vmcnt must be in [0, 63] on this target, got -1"),
-    ("gfx942", lambda i: rocdl.s_waitcnt(3952, vmcnt=0), TypeError,
-     "legacy raw s_waitcnt bitfield cannot be combined with non-None keyword arguments"),
-    ("gfx942", lambda i: rocdl.s_waitcnt(vmcnt=Int32(i)), TypeError,
-     "vmcnt must be a static Python int or Integer, got a run-time value"),
-    ("gfx942", lambda i: rocdl.s_waitcnt(vmcnt=2.0), TypeError, "vmcnt must be a static Python int or Integer, got float"),
-    ("gfx1250", lambda i: rocdl.s_waitcnt(vmcnt=4), ValueError, "s_waitcnt is not supported on target arch 'gfx1250'; supported: gfx942"),
+    (
+        "gfx942",
+        lambda i: rocdl.s_waitcnt(3952, vmcnt=0),
+        TypeError,
+        "legacy raw s_waitcnt bitfield cannot be combined with non-None keyword arguments",
+    ),
+    (
+        "gfx942",
+        lambda i: rocdl.s_waitcnt(vmcnt=Int32(i)),
+        TypeError,
+        "vmcnt must be a static Python int or Integer, got a run-time value",
+    ),
+    (
+        "gfx942",
+        lambda i: rocdl.s_waitcnt(vmcnt=2.0),
+        TypeError,
+        "vmcnt must be a static Python int or Integer, got float",
+    ),
+    (
+        "gfx1250",
+        lambda i: rocdl.s_waitcnt(vmcnt=4),
+        ValueError,
+        "s_waitcnt is not supported on target arch 'gfx1250'; supported: gfx942",
+    ),
 ]
 
 
@@ -72,8 +90,13 @@ def test_separate_counters_and_barriers(body):
         rocdl.s_barrier_signal(-1)
         rocdl.s_barrier_wait(-1)
     assert b.lines() == [
-        "rocdl.s.wait.loadcnt 1", "rocdl.s.wait.storecnt 2", "rocdl.s.wait.dscnt 3", "rocdl.s.wait.asynccnt 4",
-        "rocdl.s.wait.tensorcnt 5", "rocdl.s.barrier.signal id = -1", "rocdl.s.barrier.wait id = -1",
+        "rocdl.s.wait.loadcnt 1",
+        "rocdl.s.wait.storecnt 2",
+        "rocdl.s.wait.dscnt 3",
+        "rocdl.s.wait.asynccnt 4",
+        "rocdl.s.wait.tensorcnt 5",
+        "rocdl.s.barrier.signal id = -1",
+        "rocdl.s.barrier.wait id = -1",
     ]
 
 

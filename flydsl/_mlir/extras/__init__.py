@@ -1,0 +1,1 @@
+"""`types`: MLIR types by short names."""
