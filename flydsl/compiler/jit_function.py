@@ -16,6 +16,7 @@ from flydsl.compiler.jit_argument import JitArgument, wrap
 from flydsl.compiler.jit_executor import CompiledArtifact, CompiledFunction
 from flydsl.compiler.kernel_function import check_launched
 from flydsl.diag import ArgumentCount
+from flydsl.expr.fastmath import hinted
 from flydsl.frontend import rewritten
 from flydsl.ir import Trace, emit, ir, is_tracing
 from flydsl.runtime.device import target_arch
@@ -125,7 +126,7 @@ class JitFunction:
         with CompilationContext.create(hints) as context:
             arch = target_arch()
             trace = Trace(arch)
-            with trace:
+            with trace, hinted(hints):
                 self._trace(trace, arguments)
                 return compile_module(trace, self.func.__name__, context)
 
