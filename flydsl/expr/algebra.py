@@ -171,7 +171,7 @@ def prepend(base: Any, elem: Any, *, n: int | None = None) -> Any:
 
 def slice(src: Any, coord: Any) -> Any:
     """Return the modes that `coord` keeps (None); of a tensor the fixed part moves the pointer."""
-    c = int_tuple(coord)
+    c = int_tuple(expect(coord, (tuple, list, IntTuple), "the coordinate of slice"))
     if not la.has_none(c.plain):
         raise SliceKeepsNothing(coord=inner_text(c.plain))
     return build("fly.slice", (_any(src), c))
@@ -192,14 +192,8 @@ def coalesce(layout: FlyValue, pattern: Any = None) -> FlyValue:
 
 def composition(layout: FlyValue, tiler: Any) -> FlyValue:
     """Return `layout` after `tiler`, a layout or (by mode) a tile."""
-    tiler = tiler if isinstance(tiler, (Layout, Tile)) else _tiler(tiler, "composition")
+    tiler = expect(tiler, (Layout, Tile), "the tiler of composition")
     return build("fly.composition", (expect(layout, FlyValue, "the operand of composition"), tiler))
-
-
-def _tiler(x: Any, what: str) -> FlyValue:
-    if isinstance(x, FlyValue) or not isinstance(x, (tuple, list)):
-        return expect(x, (Layout, Tile), f"the tiler of {what}")
-    return as_divisor(x)
 
 
 def complement(layout: Layout, codomain_size: Any = None) -> Layout:

@@ -255,7 +255,7 @@ class GatherShape(UserError, ValueError):
 
 class OutsideKernel(UserError, RuntimeError):
     code = "FLY_OUTSIDE_KERNEL"
-    what = "{what_text} can be used only inside the body of a @flyc.kernel function"
+    what = "{what_text} can be used only inside the body of a @kernel function"
     why = "it belongs to the threads or the LDS of one kernel"
     fix = "move the call into the kernel; to pass a size from the host use a kernel argument"
 

@@ -78,4 +78,6 @@ def value_of(type_: ir.Type) -> Any:
 
 def is_fly_type(type_: ir.Type) -> bool:
     """Return whether `type_` belongs to the fly dialect."""
-    return isinstance(type_, ir.DynamicType) and type_.__class__.__name__ in TYPES
+    if not isinstance(type_, ir.DynamicType):
+        return False
+    return type_.__class__.__name__ in TYPES or type_ in _tables(type_.context).of_type  # just made, or read from a value
