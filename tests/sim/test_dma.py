@@ -80,10 +80,10 @@ def test_global_async_to_lds_of_gfx1250() -> None:
 def test_counts_retire_in_order() -> None:
     """Two copies, vmcnt(1): only the first has landed."""
     second = """rocdl.raw.ptr.buffer.load.lds %r, %dst, %size, %off, %z, %z, 0
-      %lane = arith.remui %tid, %c64 : i32
+      %late = llvm.getelementptr %late0[%wb] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
       rocdl.raw.ptr.buffer.load.lds %r, %late, %size, %off, %z, %z, 0"""
     text = copy_kernel("gfx942", 4, "rocdl.s.waitcnt 3953", second)
-    text = text.replace("%wave = ", "%late = llvm.mlir.addressof @late : !llvm.ptr<3>\n %wave = ")
+    text = text.replace("%wave = ", "%late0 = llvm.mlir.addressof @late : !llvm.ptr<3>\n %wave = ")
     text = text.replace("llvm.mlir.global", lds_array("late", 512) + "\n llvm.mlir.global", 1)
     a, b, want = data(4)
     run(text, "k", 3, 128, a, b)

@@ -185,6 +185,16 @@ class Machine:
         linear = self.first_thread + b
         return linear % bx, linear // bx % by, linear // (bx * by)
 
+    def launch_block(self, linear: int) -> tuple[int, int, int]:
+        """Return the block id of a workgroup number of the launch."""
+        gx, gy, _ = self.launch.config.grid
+        return linear % gx, linear // gx % gy, linear // (gx * gy)
+
+    def launch_thread(self, thread: int) -> tuple[int, int, int]:
+        """Return the thread id of a thread number of the workgroup."""
+        bx, by, _ = self.launch.config.block
+        return thread % bx, thread // bx % by, thread // (bx * by)
+
     def undefined(self, site: int, what: str, bad: Any, m: Mask) -> None:
         self.reporter.undefined(self, site, what, bad, m)
 

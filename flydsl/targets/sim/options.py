@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined")
-REPORTS = ("banks",)
+REPORTS = ("banks", "holes")
 
 
 @dataclass(frozen=True)

@@ -181,8 +181,7 @@ class PendingCopies:
         memory = self.machine.lds_access.memory
         scatter(memory, entry.off, entry.value, entry.n, low_bits(entry.addr), live)
         if self.machine.watch is not None:
-            nbytes = entry.value.dtype.itemsize * (entry.n or 1)
-            self.machine.watch.lds_landed(self.machine, entry.site, memory, entry.off, nbytes, live)
+            self.machine.watch.lds_landed(self.machine, entry.site, memory, entry.off, entry.value, entry.n, live)
 
     def mark(self, site: int) -> None:
         """Close a group of asynchronous copies."""
@@ -199,6 +198,24 @@ class PendingCopies:
             self.land(entry, entry.live)
         gone = set(map(id, done))
         self.queue = [e for e in self.queue if id(e) not in gone]
+
+    def issuer_of(self, byte: int) -> int | None:
+        """Return the site of the outstanding copy that will write a byte of LDS."""
+        for entry in reversed(self.queue):
+            if entry.off is not None:
+                size = entry.value.dtype.itemsize * (entry.n or 1)
+                here = (entry.off <= byte) & (byte < entry.off + size)
+                if np.any(here if entry.live is None else here & entry.live):
+                    return entry.site
+        return None
+
+    def outstanding(self) -> list[tuple]:
+        """Return the copies in flight as writes: they may land at any time."""
+        return [
+            ("write", self.machine, e.site, e.off, e.value.dtype.itemsize * (e.n or 1), e.live, None, e.value, e.n)
+            for e in self.queue
+            if e.off is not None
+        ]
 
     def read_transposed(self, site: int, addr: Any, lds_base: Any, bits: int, size: int, dtype: Any, m: Any) -> np.ndarray:
         """LDS read with transpose (gfx950): in each group of 16 lanes, lane t gets elements t, t + 16, ... of the lanes' data in order."""

@@ -14,6 +14,8 @@ from flydsl.targets.sim.translate.text import KernelText
 def run_slab(launch: LaunchState, slab: Slab, function: Callable, text: KernelText, args: list[Any], threads: int) -> None:
     """Run the workgroups of a slab to their end."""
     schedule = launch.options.schedule
+    if launch.watch is not None:
+        launch.watch.start_slab()
     waves = threads // launch.wave_size
     apart = waves > 1 and text.has_barrier and schedule not in ("auto", "lockstep")
     if waves > 1 and schedule == "auto" and text.needs_waves:
@@ -22,6 +24,8 @@ def run_slab(launch: LaunchState, slab: Slab, function: Callable, text: KernelTe
         machine = Machine(launch, slab, 0, threads)
         for _ in function(machine, machine.mask0, *args):
             pass
+        if launch.watch is not None:
+            launch.watch.end_interval(machine, None)
         return
     machines = [Machine(launch, slab, w * launch.wave_size, launch.wave_size) for w in range(waves)]
     runs = [function(m, m.mask0, *args) for m in machines]
@@ -53,5 +57,7 @@ def run_phases(launch: LaunchState, slab: Slab, machines: list[Machine], runs: l
                     live.discard(w)
                 else:
                     arrived[w] = site
+        if launch.watch is not None:
+            launch.watch.phase(machines)
         if arrived and len(arrived) < len(runs) and launch.options.has("barrier"):
             launch.reporter.ended_early(machines, arrived)

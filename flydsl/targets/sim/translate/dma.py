@@ -17,6 +17,7 @@ def buffer_load_lds(t: FunctionTranslator, op: Any) -> None:
         raise t.refuse("with a run-time size or offset", "give both as constants")
     t.uses_dma = True
     r, p = t.get(rsrc), t.get(lds)
+    note(t, "read", r.base, int(size))
     t.emit(
         f"M.pending.buffer_to_lds({t.site()}, {r.text}, {base_text(t, r)}, {p.text}, {base_text(t, p)}, {int(size)}, {t.scalar(voffset)}, "
         f"{t.scalar(soffset)}, {int(offset)}, {t.mask}, {'.async.' in op.name})"
@@ -28,6 +29,7 @@ def global_load_lds(t: FunctionTranslator, op: Any) -> None:
     src, lds = (t.get(v) for v in list(op.operands)[:2])
     size, offset = int_attribute(op, "size"), int_attribute(op, "offset")
     t.uses_dma = True
+    note(t, "read", src.base, size)
     if src.type.elem in ("p7", "p8"):
         raise t.refuse("from a buffer pointer", "use raw.ptr.buffer.load.lds")
     t.emit(
@@ -41,6 +43,7 @@ def global_load_async(t: FunctionTranslator, op: Any) -> None:
     src, lds = (t.get(v) for v in list(op.operands)[:2])
     size = int(op.name.rpartition("b")[2]) // 8
     t.uses_dma = True
+    note(t, "read", src.base, size)
     t.emit(
         f"M.pending.global_to_lds({t.site()}, {src.text}, {base_text(t, src)}, {lds.text}, {base_text(t, lds)}, {size}, "
         f"{int_attribute(op, 'offset')}, {t.mask}, 'asynccnt', False, True)"
@@ -52,10 +55,17 @@ def global_store_async(t: FunctionTranslator, op: Any) -> None:
     dst, lds = (t.get(v) for v in list(op.operands)[:2])
     size = int(op.name.rpartition("b")[2]) // 8
     t.uses_dma = True
+    note(t, "write", dst.base, size)
     t.emit(
         f"M.pending.lds_to_global({t.site()}, {dst.text}, {base_text(t, dst)}, {lds.text}, {base_text(t, lds)}, {size}, "
         f"{int_attribute(op, 'offset')}, {t.mask})"
     )
+
+
+def note(t: FunctionTranslator, kind: str, base: str | None, size: int) -> None:
+    """Record a copy of `size` bytes per lane: its global side, and LDS."""
+    t.accesses.note("g", kind, base, size, 4)
+    t.accesses.note("l", "write" if kind == "read" else "read", None, size, 4)
 
 
 TRANSPOSED = {"tr16.b64": (16, 8), "tr8.b64": (8, 8), "tr4.b64": (4, 8), "tr6.b96": (6, 12)}

@@ -24,6 +24,33 @@ if TYPE_CHECKING:
     from flydsl.targets.sim.translate.module import ModuleFacts
 
 INDENT = "    "
+
+
+class Accesses:
+    """What a kernel accesses, as far as it is known before running: cell sizes and the pointer arguments that it writes.
+
+    Arguments are numbers; None stands for pointers of unknown origin.
+    """
+
+    def __init__(self) -> None:
+        self.cell_bytes = {"g": 4, "l": 4, "p": 4}
+        self.reads: set[int | None] = set()
+        self.writes: set[int | None] = set()
+        self.has_sync = False
+
+    def note(self, space: str, kind: str, base: str | None, nbytes: int, align: int) -> None:
+        """Record an access of `nbytes` bytes; `kind` is read, write or atomic (which is both)."""
+        letters = "glp" if space == "f" else space
+        for letter in letters:
+            both = nbytes | align | 4
+            self.cell_bytes[letter] = min(self.cell_bytes[letter], both & -both)
+        if "g" in letters:
+            origin = int(base[1:]) if base and base[0] == "a" and base[1:].isdigit() else None
+            if kind != "write":
+                self.reads.add(origin)
+            if kind != "read":
+                self.writes.add(origin)
+
 PIECEWISE_MIN = 4  # shorter pieces cost more statements than one concatenation saves (measured on f32 vectors)
 
 
@@ -47,6 +74,7 @@ class FunctionTranslator:
         self.widest_bytes = 4
         self.has_barrier = False
         self.uses_dma = False
+        self.accesses = Accesses()
         self.counter = 0
         self.op: Any = None
         self._types: dict[Any, IrType] = {}

@@ -50,6 +50,7 @@ def load(t: FunctionTranslator, op: Any) -> None:
     align = int_attribute(op, "alignment", layout_of(str(op.results[0].type))[1])
     note_width(t, type_)
     space = space_of(t, op.operands[0])
+    t.accesses.note(space, "read", pointer.base, type_.nbytes, align)
     t.set(
         op.results[0],
         f"M.load_{space}({t.site()}, {pointer.text}, {base_text(t, pointer)}, {dtype_text(type_)}, {type_.n}, {align}, {t.mask})",
@@ -65,6 +66,7 @@ def store(t: FunctionTranslator, op: Any) -> None:
     align = int_attribute(op, "alignment", layout_of(str(op.operands[0].type))[1])
     note_width(t, type_)
     space = space_of(t, op.operands[1])
+    t.accesses.note(space, "write", pointer.base, type_.nbytes, align)
     value = t.operand_array(op.operands[0])
     t.emit(f"M.store_{space}({t.site()}, {pointer.text}, {base_text(t, pointer)}, {value}, {type_.n}, {align}, {t.mask})")
 
@@ -197,6 +199,7 @@ def buffer_load(t: FunctionTranslator, op: Any) -> None:
     voffset, soffset = (t.scalar(v) for v in list(op.operands)[1:3])
     type_ = t.type_of(op.results[0])
     note_width(t, type_)
+    t.accesses.note("g", "read", rsrc.base, t.type_of(op.results[0]).scalar().nbytes, 4)
     t.set(
         op.results[0],
         f"M.buffer_load({t.site()}, {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {dtype_text(type_)}, {type_.n}, {t.mask})",
@@ -221,6 +224,7 @@ def buffer_store(t: FunctionTranslator, op: Any) -> None:
     voffset, soffset = (t.scalar(v) for v in list(op.operands)[2:4])
     type_ = t.type_of(op.operands[0])
     note_width(t, type_)
+    t.accesses.note("g", "write", rsrc.base, type_.scalar().nbytes, 4)
     value = t.operand_array(op.operands[0])
     t.emit(f"M.buffer_store({t.site()}, {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {value}, {type_.n}, {t.mask})")
 
@@ -232,6 +236,7 @@ def buffer_atomic(t: FunctionTranslator, op: Any) -> None:
     voffset, soffset = (t.scalar(v) for v in list(op.operands)[2:4])
     type_ = t.type_of(op.operands[0])
     value = t.operand_array(op.operands[0])
+    t.accesses.note("g", "atomic", rsrc.base, type_.nbytes, 4)
     t.set(
         op.results[0],
         f"M.buffer_atomic({t.site()}, '{kind}', {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {value}, {type_.n}, {t.mask})",
@@ -248,6 +253,7 @@ def atomicrmw(t: FunctionTranslator, op: Any) -> None:
     type_ = t.type_of(op.results[0])
     kind = BIN_OPS[int(attribute(op, "bin_op").value)]
     used = any(True for _ in op.results[0].uses)
+    note_atomic(t, op, pointer, type_)
     call = (
         f"M.atomic({t.site()}, '{kind}', '{space_of(t, op.operands[0])}', {pointer.text}, {base_text(t, pointer)}, {value}, "
         f"{type_.n}, {t.mask}, {used})"
@@ -272,14 +278,24 @@ def cmpxchg(t: FunctionTranslator, op: Any) -> None:
     pointer = t.get(op.operands[0])
     expected, new = (t.scalar(v) for v in list(op.operands)[1:3])
     space = space_of(t, op.operands[0])
+    note_atomic(t, op, pointer, t.type_of(op.operands[1]))
     pair = t.let(f"M.cmpxchg({t.site()}, '{space}', {pointer.text}, {base_text(t, pointer)}, {expected}, {new}, {t.mask})")
     type_ = t.type_of(op.results[0])
     fields = [Scalar(t.let(f"{pair}[{i}]"), f) for i, f in enumerate(type_.fields)]
     t.define(op.results[0], Struct(type_, fields))
 
 
+def note_atomic(t: FunctionTranslator, op: Any, pointer: Scalar, type_: IrType) -> None:
+    """Record an atomic; with an ordering of acquire or stronger, workgroups may synchronise through it."""
+    t.accesses.note(space_of(t, op.operands[0]), "atomic", pointer.base, type_.nbytes, type_.nbytes)
+    order = attribute(op, "ordering") or attribute(op, "success_ordering")
+    if order is not None and int(order.value) >= 4:
+        t.accesses.has_sync = True
+
+
 @rule("llvm.fence")
 def fence(t: FunctionTranslator, op: Any) -> None:
+    t.accesses.has_sync = True
     t.emit(f"M.fence({t.site()}, {str(attribute(op, 'syncscope', ''))!r})")
 
 

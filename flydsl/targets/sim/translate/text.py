@@ -11,6 +11,8 @@ class KernelText:
     """A translated kernel: everything that a launch needs, as text and numbers.
 
     `params`: (name, element, vector length) per argument; `lds`: array -> (first byte, end); `sites`: (op, frames) by number.
+    `cell_bytes`: finest access per memory letter; `reads`, `writes`: pointer arguments by number, None for pointers of unknown origin;
+    `has_sync`: fences or ordered atomics, by which workgroups may synchronise.
     """
 
     name: str
@@ -25,6 +27,10 @@ class KernelText:
     widest_bytes: int
     has_barrier: bool
     uses_dma: bool
+    cell_bytes: dict[str, int]
+    reads: tuple[int | None, ...]
+    writes: tuple[int | None, ...]
+    has_sync: bool
     needs_waves: bool
     block: tuple[int, int, int] | None
     num_ops: int
@@ -35,6 +41,7 @@ class KernelText:
         fields = dict(data)
         fields["params"] = tuple(tuple(p) for p in data["params"])
         fields["sites"] = tuple((op, tuple(tuple(f) for f in frames)) for op, frames in data["sites"])
+        fields["reads"], fields["writes"] = tuple(data["reads"]), tuple(data["writes"])
         fields["lds"] = {k: tuple(v) for k, v in data["lds"].items()}
         fields["private_arrays"] = {k: tuple(v) for k, v in data["private_arrays"].items()}
         fields["block"] = tuple(data["block"]) if data["block"] else None

@@ -1,0 +1,58 @@
+"""Elements of output tensors that no thread wrote: reported once at the end, with a picture of the holes (opt-in)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flydsl.targets.sim.findings import Finding
+
+
+def report_holes(launch: Any) -> None:
+    """Report each tensor that the launch wrote in part."""
+    for region in launch.memory.regions:
+        shadow = region.shadow
+        if shadow is None or not shadow.sites:
+            continue
+        a = region.allocation
+        written = shadow.writers.raw.view(np.int32) >= 0
+        elements = element_cells(a, region, shadow)
+        missing = ~written[elements]
+        if not missing.any():
+            continue
+        first = np.unravel_index(int(missing.reshape(-1).argmax()), missing.shape)
+        launch.reporter.add(
+            Finding(
+                "never-written",
+                f"{int(missing.sum())} of {missing.size} elements of `{a.name}` were never written, the first at {tuple(map(int, first))}\n"
+                + picture(missing),
+                span=launch.reporter.span(shadow.sites[0]),
+                tensor=a.name,
+                index=tuple(map(int, first)),
+                severity="note",
+                why="the launch wrote the other elements of this tensor",
+                fix="check the grid and the predicates of the last tiles",
+            )
+        )
+
+
+def element_cells(a: Any, region: Any, shadow: Any) -> np.ndarray:
+    """Return the cell of each element, in the tensor's shape."""
+    shape = a.shape or (a.nbytes // a.itemsize,)
+    strides = a.strides or (1,)
+    offset = np.zeros(shape, np.int64)
+    for axis, (size, stride) in enumerate(zip(shape, strides)):
+        index = np.arange(size).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        offset = offset + index * stride * a.itemsize
+    return (offset + region.start - region.origin) >> shadow.shift
+
+
+def picture(missing: np.ndarray, rows: int = 8, columns: int = 32) -> str:
+    """Return a drawing of a tensor's last two dimensions: `#` written, `.` holes, `+` some of both."""
+    flat = missing.reshape(-1, missing.shape[-1]) if missing.ndim > 1 else missing.reshape(1, -1)
+    lines = []
+    for part in np.array_split(flat, min(rows, flat.shape[0]), axis=0):
+        cells = np.array_split(part, min(columns, part.shape[1]), axis=1)
+        lines.append("       " + "".join("." if c.all() else "+" if c.any() else "#" for c in cells))
+    return "\n".join(lines)

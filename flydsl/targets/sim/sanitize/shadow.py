@@ -1,0 +1,134 @@
+"""Shadow memory: one byte of state and one mark per cell of the memory that it shadows.
+
+A cell is the finest access of the kernel (1, 2 or 4 bytes), so that neighbours are never mistaken for each other. Marks say who wrote a cell last:
+`serial << 10 | thread`, where the serial counts accesses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flydsl.targets.sim.mask import expand
+from flydsl.targets.sim.memory import Buffer, gather, low_bits, scatter
+
+UNWRITTEN, WRITTEN, PENDING = 0, 1, 2
+THREAD_BITS = 10
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}
+
+
+class Shadow:
+    """State and marks of `nbytes` bytes of memory."""
+
+    def __init__(self, nbytes: int, cell_bytes: int):
+        self.shift = cell_bytes.bit_length() - 1
+        self.cell_bytes = cell_bytes
+        self.cells = -(-nbytes // cell_bytes) + 16
+        self._state: Buffer | None = None
+        self._marks: Buffer | None = None
+
+    @property
+    def state(self) -> Buffer:
+        """UNWRITTEN, WRITTEN or PENDING, one byte per cell."""
+        if self._state is None:
+            self._state = Buffer(np.zeros(-(-self.cells // 16) * 16, np.uint8))
+        return self._state
+
+    @property
+    def marks(self) -> Buffer:
+        """Marks, int32 per cell, -1 where never written."""
+        if self._marks is None:
+            self._marks = Buffer(np.full(-(-self.cells // 4) * 4, -1, np.int32).view(np.uint8))
+        return self._marks
+
+    def span(self, off: Any, nbytes: int) -> tuple[Any, int]:
+        """Return (first cell, cells) of accesses at byte offsets."""
+        return off >> self.shift, max(1, nbytes >> self.shift)
+
+    def set_state(self, off: Any, nbytes: int, m: Any, state: int) -> None:
+        """Set the state of the accessed cells."""
+        cell, k = self.span(off, nbytes)
+        value, n = self._word(k, state)
+        scatter(self.state, cell, value, n, low_bits(cell), m)
+
+    def _word(self, k: int, state: int) -> tuple[Any, int | None]:
+        if k in _WORDS:
+            dtype = _WORDS[k]
+            return dtype(int.from_bytes(bytes([state]) * k, "little")), None
+        return np.full(k, state, np.uint8), k
+
+    def not_written(self, off: Any, nbytes: int) -> Any:
+        """Return per lane whether some accessed cell is not WRITTEN."""
+        cell, k = self.span(off, nbytes)
+        bits = low_bits(cell)
+        if k in _WORDS:
+            return gather(self.state, cell, _WORDS[k], None, bits) != self._word(k, WRITTEN)[0]
+        if k == 16:
+            good = np.int64(0x0101010101010101)
+            return (gather(self.state, cell, np.int64, 2, bits) != good).any(axis=-1)
+        return (gather(self.state, cell, np.uint8, k, bits) != WRITTEN).any(axis=-1)
+
+    def states(self, off: Any, nbytes: int) -> np.ndarray:
+        """Return the states of the accessed cells, (lanes, cells)."""
+        cell, k = self.span(off, nbytes)
+        return gather(self.state, cell, np.uint8, k, low_bits(cell))
+
+    def get_marks(self, off: Any, nbytes: int) -> np.ndarray:
+        """Return the marks of the accessed cells, (lanes, cells)."""
+        cell, k = self.span(off, nbytes)
+        at = cell << 2
+        return gather(self.marks, at, np.int32, k, low_bits(at))
+
+    def set_marks(self, off: Any, nbytes: int, marks: Any) -> None:
+        """Set the marks of the accessed cells; `marks` has one value per lane."""
+        cell, k = self.span(off, nbytes)
+        at = cell << 2
+        wide = np.repeat(marks[..., None], k, axis=-1) if k > 1 else marks[..., None]
+        scatter(self.marks, at, wide, k, low_bits(at), None)
+
+
+def lanes_of(machine: Any, off: Any, m: Any) -> tuple[Any, Any, Any]:
+    """Return flat (offsets, threads, workgroups in the slab) of the active lanes.
+
+    Where a workgroup's lanes share an offset, one lane per wave stands for all.
+    """
+    g, b, ws = machine.G, machine.B, machine.wave_size
+    if m is None and machine.mask0 is not None:
+        m = machine.mask0
+    shared = off.ndim == 0 or off.shape[1] == 1
+    if shared:
+        first = machine.first_thread + np.arange(0, b, ws)
+        active = None
+        if m is not None:
+            waves = expand(m, (g, b)).reshape(g, -1, ws)
+            active = waves.any(axis=2)
+            first = (machine.first_thread + np.arange(0, b, ws))[None, :] + waves.argmax(axis=2)
+        shape = (g, b // ws)
+    else:
+        first = machine.first_thread + np.arange(b)
+        active = None if m is None else expand(m, (g, b))
+        shape = (g, b)
+    offsets = np.broadcast_to(off, shape)
+    threads = np.broadcast_to(first, shape)
+    groups = np.broadcast_to(np.arange(g)[:, None], shape)
+    if active is None:
+        return offsets.reshape(-1), threads.reshape(-1), groups.reshape(-1)
+    return offsets[active], threads[active], groups[active]
+
+
+def values_of(machine: Any, value: Any, n: int | None, off: Any, m: Any) -> np.ndarray:
+    """Return the bits of the values stored by the lanes of `lanes_of`, (lanes, bytes)."""
+    g, b, ws = machine.G, machine.B, machine.wave_size
+    if m is None and machine.mask0 is not None:
+        m = machine.mask0
+    whole = value if n is not None else value[..., None]
+    wide = np.broadcast_to(whole, (g, b, whole.shape[-1]))
+    data = np.ascontiguousarray(wide).view(np.uint8).reshape(g, b, -1)
+    if off.ndim == 0 or off.shape[1] == 1:
+        if m is None:
+            return data[:, ::ws].reshape(-1, data.shape[-1])
+        waves = expand(m, (g, b)).reshape(g, -1, ws)
+        index = waves.argmax(axis=2) + np.arange(0, b, ws)[None, :]
+        return np.take_along_axis(data, index[..., None], axis=1)[waves.any(axis=2)]
+    return data.reshape(-1, data.shape[-1]) if m is None else data[expand(m, (g, b))]

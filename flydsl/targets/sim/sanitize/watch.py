@@ -1,0 +1,154 @@
+"""The watcher of a launch: passes each memory access to the checks that are on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flydsl.targets.sim.sanitize.banks import BankReport
+from flydsl.targets.sim.sanitize.holes import report_holes
+from flydsl.targets.sim.sanitize.race_global import GlobalRaces
+from flydsl.targets.sim.sanitize.race_lds import LdsRaces
+from flydsl.targets.sim.sanitize.uninit import UninitCheck
+
+
+def make_watch(launch: Any, text: Any) -> Watch | None:
+    """Return the watcher of a launch, or None when no check needs one."""
+    options = launch.options
+    if not any(options.has(c) for c in ("uninit", "race", "waits", "banks", "holes")):
+        return None
+    return Watch(launch, text)
+
+
+class Watch:
+    """Hooks of the memories; a check that is off is None."""
+
+    def __init__(self, launch: Any, text: Any):
+        options = launch.options
+        self.launch = launch
+        self.text = text
+        self.state = UninitCheck(text.cell_bytes, options.has("uninit"), options.has("waits")) if (
+            options.has("uninit") or options.has("waits")
+        ) else None  # fmt: skip
+        self.has_race = options.has("race")
+        self.races: GlobalRaces | None = None
+        if self.has_race or options.has("holes"):
+            self.races = GlobalRaces(text.cell_bytes["g"], launch.wave_size, not text.has_sync and self.has_race, self.tracked())
+        self.has_several_waves = -(-np.prod(launch.config.block) // launch.wave_size) > 1
+        self.banks = BankReport(launch.arch) if options.has("banks") else None
+        self.lds_races: LdsRaces | None = None
+
+    def tracked(self) -> set[int] | None:
+        """Return the allocations whose reads matter: those that are written too (None: all)."""
+        if None in self.text.writes:
+            return None
+        bases = self.launch.bases
+        return {bases[i].number for i in self.text.writes if bases[i] is not None}
+
+    # --- intervals -------------------------------------------------------------------------------------------------------
+
+    def start_slab(self) -> None:
+        """New workgroups: their LDS has no history."""
+        self.lds_races = LdsRaces(self.text.cell_bytes["l"], self.launch.wave_size) if self.has_race else None
+        if self.races is not None:
+            self.races.close()
+
+    def barrier(self, machine: Any, site: int, m: Any, is_fenced: bool) -> None:
+        """Waves in lockstep are all here; waves that run apart meet in `phase`."""
+        if machine.B == self.launch_threads(machine):
+            groups = None
+            if m is not None and m is not machine.mask0:
+                full = np.broadcast_to(m, (machine.G, machine.B))
+                groups = full.any(axis=1)
+                groups = None if groups.all() else groups
+            self.end_interval(machine, groups)
+
+    def launch_threads(self, machine: Any) -> int:
+        total = int(np.prod(machine.launch.config.block))
+        return -(-total // machine.wave_size) * machine.wave_size
+
+    def phase(self, machines: list[Any]) -> None:
+        """All waves have arrived at their barrier."""
+        self.end_interval(machines[0], None)
+
+    def end_interval(self, machine: Any, groups: Any) -> None:
+        if self.lds_races is not None:
+            self.lds_races.close(machine, machine.slab.lds, groups)
+        if self.races is not None and groups is None:
+            self.races.close()
+
+    def finish(self, launch: Any) -> None:
+        """The launch is over."""
+        if launch.options.has("holes"):
+            report_holes(launch)
+
+    # --- global ----------------------------------------------------------------------------------------------------------
+
+    def global_load(self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any) -> None:
+        if self.races is not None:
+            self.races.load(machine, site, region, off, nbytes, m)
+
+    def global_store(self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any, value: Any, n: int | None) -> None:
+        if self.races is not None:
+            self.races.store(machine, site, region, off, nbytes, m, value, n)
+
+    def global_atomic(self, machine: Any, site: int, region: Any, off: Any, nbytes: int, lanes: Any, shape: tuple) -> None:
+        if self.races is not None:
+            self.races.atomic(machine, site, region, off, nbytes, lanes, shape)
+
+    # --- LDS -------------------------------------------------------------------------------------------------------------
+
+    def lds_load(self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None) -> None:
+        if self.state is not None:
+            self.state.load(machine, site, memory, "l", addr, off, nbytes, m, base)
+        if self.lds_races is not None and self.has_several_waves:
+            self.lds_races.note("read", machine, site, off, nbytes, m, base)
+        if self.banks is not None:
+            self.banks.note(machine, site, "read", addr, nbytes, m)
+
+    def lds_store(
+        self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, value: Any, n: int | None, base: str | None
+    ) -> None:
+        if self.state is not None:
+            self.state.store(memory, "l", off, nbytes, m)
+        if self.lds_races is not None:
+            self.lds_races.note("write", machine, site, off, nbytes, m, base, value, n)
+        if self.banks is not None:
+            self.banks.note(machine, site, "write", addr, nbytes, m)
+
+    def lds_atomic(self, machine: Any, site: int, memory: Any, off: Any, nbytes: int, lanes: Any, shape: tuple, base: str | None) -> None:
+        """Atomics arrive as flat lanes."""
+        from flydsl.targets.sim.sanitize.race_lds import Access
+
+        if self.state is not None:
+            self.state.store(memory, "l", off, nbytes, None)
+        if self.lds_races is not None:
+            threads = machine.first_thread + lanes % shape[1]
+            access = Access("atomic", site, nbytes, off, threads, lanes // shape[1], None, base)
+            self.lds_races.open.append(access)
+            self.lds_races.has_writes = True
+
+    def lds_pending(self, machine: Any, site: int, memory: Any, off: Any, nbytes: int, m: Any) -> None:
+        if self.state is not None:
+            self.state.pending(memory, off, nbytes, m)
+
+    def lds_landed(self, machine: Any, site: int, memory: Any, off: Any, value: Any, n: int | None, m: Any) -> None:
+        nbytes = value.dtype.itemsize * (n or 1)
+        if self.state is not None:
+            self.state.store(memory, "l", off, nbytes, m)
+        if self.lds_races is not None:
+            self.lds_races.note("write", machine, site, off, nbytes, m, None, value, n)
+
+    # --- private ---------------------------------------------------------------------------------------------------------
+
+    def private_load(self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None) -> None:
+        if self.state is not None:
+            self.state.load(machine, site, memory, "p", addr, off, nbytes, m, base)
+
+    def private_store(self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None) -> None:
+        if self.state is not None:
+            self.state.store(memory, "p", off, nbytes, m)
+
+    def fence(self, machine: Any, site: int, scope: str) -> None:
+        """Fences are known before the run (`has_sync`)."""
