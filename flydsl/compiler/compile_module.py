@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
 from flydsl.compiler.host_program import host_function
-from flydsl.compiler.jit_executor import CompiledArtifact
+from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
 from flydsl.ir.verify import verify
 from flydsl.ir import Trace, ir, print_op
 from flydsl.passes.registry import run_pass
@@ -41,7 +40,7 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
         verify(module, TO_LOWERED[-1])
         timer.mark("verify")
     artifact = CompiledArtifact(
-        name, trace.arch, module, host_function(module, name), codegen_options(context), source, tuple(kernels)
+        name, trace.arch, module, host_function(module, name), CodegenRequest.of(context.hints), source, tuple(kernels)
     )
     if dumper or env.compile.compile_only or env.debug.dump_asm:
         _generate(artifact, dumper)
@@ -59,24 +58,6 @@ def kernel_names(module: ir.Module) -> list[str]:
                 if inner.operation.name == "gpu.func":
                     names.append(ir.StringAttr(inner.operation.attributes["sym_name"]).value)
     return names
-
-
-def codegen_options(context: CompilationContext) -> Any:
-    """Return the code generation options that hints and switches ask for."""
-    from flydsl.targets.rocm.options import CodegenOptions
-
-    hints = context.hints
-    fields: dict[str, Any] = {
-        "opt_level": hints.get("opt_level", env.compile.opt_level),
-        "debug_info": env.debug.enable_debug_info,
-    }
-    if "waves_per_eu" in hints:
-        fields["waves_per_eu"] = hints["waves_per_eu"]
-    if hints.get("fast_fp_math") or hints.get("unsafe_fp_math"):
-        fields["fast_fp_math"] = True
-    if "llvm_options" in hints:
-        fields["llvm_options"] = hints["llvm_options"]
-    return CodegenOptions(**fields)
 
 
 def dumping() -> bool:

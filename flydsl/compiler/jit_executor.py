@@ -11,6 +11,35 @@ from flydsl.compiler.host_arrays import HostArray
 from flydsl.ir import ir, print_op
 from flydsl.runtime import host_math
 from flydsl.runtime.kinds import Loaded, current_runtime
+from flydsl.utils import env
+
+
+@dataclass(frozen=True)
+class CodegenRequest:
+    """What hints and switches ask of code generation; the target's options are made of it when code is generated."""
+
+    opt_level: int
+    debug_info: bool
+    fields: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, hints: dict[str, Any]) -> CodegenRequest:
+        """Return the request of a compile with these hints in the present environment."""
+        fields: dict[str, Any] = {}
+        if "waves_per_eu" in hints:
+            fields["waves_per_eu"] = hints["waves_per_eu"]
+        if hints.get("fast_fp_math") or hints.get("unsafe_fp_math"):
+            fields["fast_fp_math"] = True
+        if "llvm_options" in hints:
+            fields["llvm_options"] = hints["llvm_options"]
+        opt_level = hints.get("opt_level", env.compile.opt_level)
+        return cls(opt_level, env.debug.enable_debug_info, tuple(fields.items()))
+
+    def options(self) -> Any:
+        """Return the ROCm target's options."""
+        from flydsl.targets.rocm.options import CodegenOptions
+
+        return CodegenOptions(opt_level=self.opt_level, debug_info=self.debug_info, **dict(self.fields))
 
 
 @dataclass
@@ -24,7 +53,7 @@ class CompiledArtifact:
     arch: str
     lowered: ir.Module
     host_text: str
-    options: Any
+    request: CodegenRequest
     source_ir: str | None = None
     kernel_names: tuple[str, ...] = ()
     _codegen: Any = field(default=None, repr=False)
@@ -39,7 +68,8 @@ class CompiledArtifact:
         if self._codegen is None:
             from flydsl.targets.rocm import compile_lowered
 
-            self._codegen = compile_lowered(self.lowered, arch=self.arch, options=self.options, emit=emit, dump=dump)
+            options = self.request.options()
+            self._codegen = compile_lowered(self.lowered, arch=self.arch, options=options, emit=emit, dump=dump)
         return self._codegen
 
     @property

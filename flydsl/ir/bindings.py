@@ -1,28 +1,46 @@
 """Import of the MLIR bindings and the one registration that they need.
 
-The bindings look for a Python module `<prefix>.<dialect>` whenever they return an op or a typed value of a dialect. If there is
-none, the failed import is repeated at every access (13 us instead of 0.6): so `flydsl.ir.dialect_modules`, which holds a
-module `fly` and a module `fly_rocdl`, is registered as a search prefix.
+The bindings look for a Python module `<prefix>.<dialect>` whenever they return an op or a typed value of a dialect. Two costs lie there: if there
+is no module, the failed import is repeated at every access (13 us instead of 0.6); if there is one, it is imported, and the generated classes of
+`llvm`, `rocdl` and `gpu` take 20 to 90 ms that a compile does not need, because ops are built by name. So `flydsl.ir.dialect_modules` is the first
+prefix, with an empty module for every dialect; whoever wants the generated classes asks for them by `dialect(name)`.
 """
 
 import importlib
+import sys
+import types
 
 from torch_mlir import ir, rewrite
 from torch_mlir._mlir_libs import _mlir
 from torch_mlir.dialects import ext
 from torch_mlir.passmanager import PassManager
 
-_mlir.globals.append_dialect_search_prefix("flydsl.ir.dialect_modules")
+_PREFIX = "flydsl.ir.dialect_modules"
+_DIALECTS = (
+    "fly fly_rocdl builtin func gpu scf cf arith vector math llvm rocdl memref ub irdl amdgpu nvvm ptr dlti index affine tensor complex"
+).split()
+
+
+def _register() -> None:
+    package = types.ModuleType(_PREFIX)
+    package.__path__ = []
+    sys.modules[_PREFIX] = package
+    for name in _DIALECTS:
+        sys.modules[f"{_PREFIX}.{name}"] = types.ModuleType(f"{_PREFIX}.{name}")
+    prefixes = [p for p in _mlir.globals.dialect_search_modules if p != _PREFIX]
+    _mlir.globals.dialect_search_modules = [_PREFIX, *prefixes]
+
+
+_register()
 
 
 def translate_module_to_llvmir(op: "ir.Operation") -> str:
     """Return the LLVM IR text of a module of `llvm`/`rocdl` ops; the bindings crash on anything else, so check first."""
-    native = importlib.import_module("torch_mlir._mlir_libs._mlirDialectsLLVM")  # without the op classes: 55 ms less
-    return native.translate_module_to_llvmir(op)
+    return importlib.import_module("torch_mlir._mlir_libs._mlirDialectsLLVM").translate_module_to_llvmir(op)
 
 
 def dialect(name: str):
-    """Import and return the bindings' module of an upstream dialect (`arith`, `rocdl`, ...)."""
+    """Import and return the bindings' module of an upstream dialect (`arith`, `rocdl`, ...) with its generated op classes."""
     return importlib.import_module(f"torch_mlir.dialects.{name}")
 
 
