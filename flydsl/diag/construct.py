@@ -11,11 +11,7 @@ _NOT_REWRITTEN = (
 )
 _CALLS = {
     "bool": "drop bool(...): the value is a condition already",
-    "min": "write `a if a < b else b`, or fx.minimumf for floats",
-    "max": "write `a if a > b else b`, or fx.maximumf for floats",
     "sorted": "sort with compare-and-select on a fixed number of values",
-    "any": "join the conditions with `or`",
-    "all": "join the conditions with `and`",
     "filter": "use a loop with an `if` in the kernel",
 }
 

@@ -6,7 +6,7 @@ from types import CodeType
 from typing import Any
 
 from flydsl.diag import MixedReturn
-from flydsl.frontend import logic
+from flydsl.frontend import builtin_calls, logic
 from flydsl.frontend.branch import branch
 from flydsl.frontend.dispatch import call
 from flydsl.frontend.escape import explain_name_error
@@ -41,6 +41,10 @@ class Runtime:
     then = staticmethod(logic.then)
     otherwise = staticmethod(logic.otherwise)
     pick = staticmethod(logic.pick)
+    minimum = staticmethod(builtin_calls.minimum)
+    maximum = staticmethod(builtin_calls.maximum)
+    any_true = staticmethod(builtin_calls.any_true)
+    all_true = staticmethod(builtin_calls.all_true)
 
     def __init__(self, name: str, keep_static: bool, returns_nothing: bool):
         self.name, self.keep_static, self.returns_nothing = name, keep_static, returns_nothing

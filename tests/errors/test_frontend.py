@@ -253,8 +253,8 @@ def comprehension_filter(n, m):
     return [x for x in [1, 2] if n > x]  # <-
 
 
-def python_min(n, m):
-    return min(n, m)  # <-
+def python_sorted(n, m):
+    return sorted([n, m])  # <-
 
 
 CASES = [
@@ -299,7 +299,7 @@ CASES = [
     (asserts, diag.DynamicAsPython, RuntimeError, "n > m", "in `assert`"),
     (membership, diag.DynamicAsPython, RuntimeError, "n in [1, 2]", "compare with each element"),
     (comprehension_filter, diag.DynamicAsPython, RuntimeError, "n > x", "the `if` of a comprehension"),
-    (python_min, diag.DynamicAsPython, RuntimeError, "min(n, m)", "a if a < b else b"),
+    (python_sorted, diag.DynamicAsPython, RuntimeError, "sorted([n, m])", "compare-and-select"),
 ]
 
 

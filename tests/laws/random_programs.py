@@ -52,6 +52,8 @@ class Box:
 
 _RESULT = "(a, b, c, 1 if f else 0, d['x'], d['y'][0], d['y'][1], p.u, p.v, s.w, xs[0], xs[1], box.x, total)"
 
+RESULTS = 14
+
 
 @dataclass
 class Writer:

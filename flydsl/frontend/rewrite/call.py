@@ -1,6 +1,6 @@
 """Calls: `f(x)` becomes `__fly__.call(f)(x)`, so that plain Python helpers are rewritten when they are first called.
 
-Left alone where the callee is certainly no function of user code: builtins, and what is reached through modules of libraries.
+`min`, `max`, `any` and `all` take run-time values. Left alone where the callee is certainly no function of user code: builtins, and what is reached through modules of libraries.
 """
 
 import ast
@@ -9,21 +9,30 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from flydsl.frontend.rewrite.build import place, runtime
+from flydsl.frontend.rewrite.build import RUNTIME, attribute, load, place, runtime
 
+_BUILTINS = {"min": "minimum", "max": "maximum", "any": "any_true", "all": "all_true"}
 _FOREIGN = frozenset(sys.stdlib_module_names) | {"flydsl", "numpy", "torch", "ml_dtypes"}
 
 
 def rewrite(node: ast.Call, rw) -> ast.expr:
     """Return the call through the dispatcher, where it needs it."""
     wrap = _needs_dispatch(node.func, rw)
-    node.func = rw.expr(node.func)
+    own = _builtin_of_ours(node.func, rw)
+    node.func = rw.expr(node.func) if own is None else place([attribute(load(RUNTIME), own)], node.func)[0]
     node.args = [rw.expr(a) for a in node.args]
     for k in node.keywords:
         k.value = rw.expr(k.value)
     if wrap:
         node.func = place([runtime("call", node.func)], node.func)[0]
     return node
+
+
+def _builtin_of_ours(func: ast.expr, rw) -> str | None:
+    """Return the name in `__fly__` of a builtin that asks for truth values."""
+    if not isinstance(func, ast.Name) or rw.is_local(func.id) or func.id in rw.globals:
+        return None
+    return _BUILTINS.get(func.id)
 
 
 def _needs_dispatch(func: ast.expr, rw) -> bool:

@@ -18,7 +18,7 @@ from flydsl.ir.verify import find_escape
 from flydsl.targets.rocm.llvm_text import to_llvm22
 
 _PIPELINE = (
-    "builtin.module(convert-scf-to-cf,convert-cf-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
+    "builtin.module(convert-scf-to-cf,convert-cf-to-llvm,convert-math-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
     "reconcile-unrealized-casts)"
 )
 _engines: list = []

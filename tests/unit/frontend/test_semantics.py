@@ -345,7 +345,14 @@ def two_breaks_behind_a_guard(n, m):
     return a + m
 
 
+def builtins_that_compare(n, m):
+    xs = [n, m, 3]
+    a = min(n, m) + max(xs) + abs(n) + sum(xs)
+    return a, any(x > 7 for x in xs), all([n < 5, m < 9]), min(4, 2), any([])
+
+
 PYTHON = [
+    builtins_that_compare,
     guard_clause, break_continue_else, return_from_two_loops, while_true, python_loop_with_run_time_jumps, containers,
     rebound_here_changed_there, bound_in_both, nonlocal_total, short_circuit, matching, walrus, comprehension_and_lambda,
     calls_helper, methods, target_after_loop, while_with_swap, nested_while, static_stays_python,
