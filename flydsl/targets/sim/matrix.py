@@ -204,7 +204,10 @@ def finish(plan: MatrixPlan, product: np.ndarray, c: Any, clamp: bool = False) -
         if clamp:
             total = np.clip(total, -(1 << 31), (1 << 31) - 1)
         return total.astype(np.int32)
-    product += c
+    try:
+        product += c
+    except ValueError:  # the operands are the same for all workgroups or waves, C is not
+        product = product + c
     if plan.acc == "f64":
         return product
     if plan.acc == "bf16":
