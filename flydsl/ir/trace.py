@@ -69,10 +69,12 @@ class Trace:
         self._outer = getattr(_local, "trace", None)
         _local.trace = self
         self.context.__enter__()
+        self.unknown_loc.__enter__()  # checked types (`ir.VectorType.get`) ask for a location when kernels make them
         return self
 
     def __exit__(self, *exc) -> None:
         self.alive = False
+        self.unknown_loc.__exit__(*exc)
         self.context.__exit__(*exc)
         _local.trace = self._outer
 
