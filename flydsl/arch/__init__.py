@@ -19,15 +19,20 @@ from flydsl.arch.facts import (
 from flydsl.diag.errors.target import UnknownArch
 
 __all__ = [
-    "CHIPS", "FEATURES", "BufferFacts", "Chip", "CodeObjectFacts", "LdsFacts", "RegisterFacts",
-    "UnknownArch", "WaitcntFields", "get", "names",
+    "CHIPS",
+    "FEATURES",
+    "BufferFacts",
+    "Chip",
+    "CodeObjectFacts",
+    "LdsFacts",
+    "RegisterFacts",
+    "UnknownArch",
+    "WaitcntFields",
+    "get",
+    "names",
 ]
 
-CHIPS: dict[str, Chip] = {
-    chip.name: chip
-    for family in (cdna3, cdna4, cdna5, rdna3, rdna4)
-    for chip in family.CHIPS
-}
+CHIPS: dict[str, Chip] = {chip.name: chip for family in (cdna3, cdna4, cdna5, rdna3, rdna4) for chip in family.CHIPS}
 
 
 def names() -> tuple[str, ...]:

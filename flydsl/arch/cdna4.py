@@ -9,13 +9,28 @@ from flydsl.arch.facts import Chip, CodeObjectFacts, LdsFacts
 LDS = LdsFacts(bytes=163840, pool_bytes=163840, granule_bytes=1280, banks=64)
 
 GFX950 = Chip(
-    name="gfx950", family="cdna4", products=("MI350X", "MI355X"),
-    wave_size=64, wave_sizes=(64,), waves_per_simd=8, simds=4,
-    lds=LDS, registers=REGISTERS, buffer=BUFFER, waitcnt=WAITCNT,
+    name="gfx950",
+    family="cdna4",
+    products=("MI350X", "MI355X"),
+    wave_size=64,
+    wave_sizes=(64,),
+    waves_per_simd=8,
+    simds=4,
+    lds=LDS,
+    registers=REGISTERS,
+    buffer=BUFFER,
+    waitcnt=WAITCNT,
     code_object=CodeObjectFacts(mach=0x4F),
-    features=CDNA_FEATURES | {
-        "bf16_cvt_pk", "cvt_scalef32", "ds_read_tr", "fp8_ocp", "lds_dma_b128", "mfma_double_k",
-        "mfma_scale", "permlane_swap",
+    features=CDNA_FEATURES
+    | {
+        "bf16_cvt_pk",
+        "cvt_scalef32",
+        "ds_read_tr",
+        "fp8_ocp",
+        "lds_dma_b128",
+        "mfma_double_k",
+        "mfma_scale",
+        "permlane_swap",
     },
 )
 

@@ -17,10 +17,18 @@ LDS = LdsFacts(bytes=65536, pool_bytes=131072, granule_bytes=512, banks=32)
 
 # [L] wave32 numbers; SGPRs are not a limit: each wave has its own 128.
 FULL_REGISTERS = RegisterFacts(
-    vgprs=1536, vgpr_granule=24, vgprs_addressable=256, sgprs_addressable=106, sgpr_granule=128,
+    vgprs=1536,
+    vgpr_granule=24,
+    vgprs_addressable=256,
+    sgprs_addressable=106,
+    sgpr_granule=128,
 )
 SMALL_REGISTERS = RegisterFacts(
-    vgprs=1024, vgpr_granule=16, vgprs_addressable=256, sgprs_addressable=106, sgpr_granule=128,
+    vgprs=1024,
+    vgpr_granule=16,
+    vgprs_addressable=256,
+    sgprs_addressable=106,
+    sgpr_granule=128,
 )
 
 # [I] RDNA3 section 5.6.
@@ -34,10 +42,19 @@ FEATURES = frozenset({"dpp_row_share", "permlanex16", "wmma", "wmma_gfx11"})
 
 def _chip(name: str, products: tuple[str, ...], registers: RegisterFacts, mach: int) -> Chip:
     return Chip(
-        name=name, family="rdna3", products=products,
-        wave_size=32, wave_sizes=(32, 64), waves_per_simd=16, simds=4,
-        lds=LDS, registers=registers, buffer=BUFFER, waitcnt=WAITCNT,
-        code_object=CodeObjectFacts(mach=mach), features=FEATURES,
+        name=name,
+        family="rdna3",
+        products=products,
+        wave_size=32,
+        wave_sizes=(32, 64),
+        waves_per_simd=16,
+        simds=4,
+        lds=LDS,
+        registers=registers,
+        buffer=BUFFER,
+        waitcnt=WAITCNT,
+        code_object=CodeObjectFacts(mach=mach),
+        features=FEATURES,
     )
 
 

@@ -1,7 +1,7 @@
 """What a code generation target is, and what it returns.
 
-Neighbours: `targets.rocm` makes AMD code objects, `targets.sim` runs lowered IR with NumPy; neither imports the other.
-The compiler and the runtime see these types only.
+Neighbours: `targets.rocm` makes AMD code objects, `targets.sim` runs lowered IR with NumPy; neither imports the
+other. The compiler and the runtime see these types only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, Protocol
 class KernelArg:
     """One kernel argument as the code object describes it: `offset` and `size` in bytes of the kernarg segment.
 
-    `kind` is LLVM's value kind (`by_value`, `global_buffer`, `hidden_block_count_x`, ...); `name` is the user's name of
+    `kind` is LLVM's value kind (`by_value`, `global_buffer`, `hidden_block_count_x`, ...); `name` is the
+    user's name of
     the parameter where the lowered kernel carries one (`fly.params`).
     """
 
@@ -33,7 +34,8 @@ class KernelArg:
 class KernelInfo:
     """Facts of one compiled kernel, read from its code object.
 
-    Units    `kernarg_bytes`, `lds_bytes` (static), `scratch_bytes` (per lane) in bytes; registers per lane (`sgprs` per wave)
+    Units    `kernarg_bytes`, `lds_bytes` (static), `scratch_bytes` (per lane) in bytes; `vgprs`, `agprs` per lane,
+             `sgprs` per wave
     """
 
     name: str

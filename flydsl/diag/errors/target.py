@@ -5,9 +5,25 @@ import difflib
 from flydsl.diag.base import InternalError, MissingTool, Unsupported, UserError
 
 __all__ = [
-    "AssemblyRejected", "CodegenFailed", "IntrinsicNotOnChip", "IntrinsicUnknown", "LdsLimit", "LinkFailed", "LlvmOptionBad",
-    "LlvmRejected", "MathUnsupported", "MissingAssembler", "MissingLinker", "MissingLlvm", "NoGpuModule",
-    "PrintfBad", "RocmOpLeft", "SmallFloatUnsupported", "UndefinedSymbol", "UnknownArch", "WorkgroupLimit",
+    "AssemblyRejected",
+    "CodegenFailed",
+    "IntrinsicNotOnChip",
+    "IntrinsicUnknown",
+    "LdsLimit",
+    "LinkFailed",
+    "LlvmOptionBad",
+    "LlvmRejected",
+    "MathUnsupported",
+    "MissingAssembler",
+    "MissingLinker",
+    "MissingLlvm",
+    "NoGpuModule",
+    "PrintfBad",
+    "RocmOpLeft",
+    "SmallFloatUnsupported",
+    "UndefinedSymbol",
+    "UnknownArch",
+    "WorkgroupLimit",
 ]
 
 
@@ -77,7 +93,7 @@ class NoGpuModule(UserError, ValueError):
 class RocmOpLeft(InternalError, RuntimeError):
     code = "FLY_ROCM_OP"
     what = "the rocm target has no lowering for `{op}`{detail}"
-    why = "only llvm and rocdl operations on integers and f16, bf16, f32, f64 can become LLVM IR; anything else would crash LLVM"
+    why = "only llvm and rocdl ops on integers and f16, bf16, f32, f64 can become LLVM IR; others would crash LLVM"
     fix = "lower the op before it reaches the target, or report this with the kernel"
 
 

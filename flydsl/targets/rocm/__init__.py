@@ -7,5 +7,12 @@ from flydsl.targets.rocm.options import CodegenOptions
 from flydsl.targets.rocm.target import RocmTarget
 
 __all__ = [
-    "CodegenOptions", "KernelStats", "RocmArtifact", "RocmTarget", "assert_isa", "compile_lowered", "isa_stats", "prepare",
+    "CodegenOptions",
+    "KernelStats",
+    "RocmArtifact",
+    "RocmTarget",
+    "assert_isa",
+    "compile_lowered",
+    "isa_stats",
+    "prepare",
 ]

@@ -7,8 +7,7 @@ would find at O1 and above, which the slim pipeline does not run.
 from __future__ import annotations
 
 from flydsl.arch import Chip
-from flydsl.ir import ir
-from flydsl.targets.rocm import walks
+from flydsl.ir import ir, walks
 from flydsl.targets.rocm.guards import ModuleFacts
 from flydsl.targets.rocm.options import CodegenOptions
 
@@ -27,8 +26,12 @@ _HIDDEN_INPUTS: dict[str, tuple[str, ...]] = {
 }
 # these belong to the implicit argument block or to features that no lowered op reaches
 _NEVER_USED = (
-    "amdgpu-no-completion-action", "amdgpu-no-default-queue", "amdgpu-no-flat-scratch-init",
-    "amdgpu-no-heap-ptr", "amdgpu-no-hostcall-ptr", "amdgpu-no-multigrid-sync-arg",
+    "amdgpu-no-completion-action",
+    "amdgpu-no-default-queue",
+    "amdgpu-no-flat-scratch-init",
+    "amdgpu-no-heap-ptr",
+    "amdgpu-no-hostcall-ptr",
+    "amdgpu-no-multigrid-sync-arg",
 )
 _CLUSTER_INPUTS = ("amdgpu-no-cluster-id-x", "amdgpu-no-cluster-id-y", "amdgpu-no-cluster-id-z")
 _NEEDS_QUEUE = {"llvm.addrspacecast", "llvm.intr.trap", "llvm.intr.ubsantrap", "llvm.intr.debugtrap"}

@@ -1,7 +1,7 @@
-"""rocdl ops whose intrinsic has another signature in LLVM 22.1 than in MLIR's newer LLVM, and checks of constant operands.
+"""rocdl ops whose intrinsic looks different in LLVM 22.1, and checks of constant operands.
 
-Each rule replaces an op by a call with the signature of the intrinsic table. Ops that have no counterpart get the nearest
-older instruction with the same meaning, waiting more if need be.
+Each rule replaces an op by a call with the signature of the intrinsic table. Ops that have no counterpart get
+the nearest older instruction with the same meaning, waiting more if need be.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from flydsl.diag.errors.target import IntrinsicUnknown
 from flydsl.ir import ir
-from flydsl.targets.rocm.build import Builder
+from flydsl.ir.expression import Builder
 from flydsl.targets.rocm.guards import place
 from flydsl.targets.rocm.prepare import call_intrinsic, replace_op, require_constant
 
@@ -35,8 +35,14 @@ def _wmma(op: ir.Operation, device: ir.Operation) -> None:
     first, second, acc = op.operands
     no = b.constant(i1, 0)
     operands = [
-        no, first, no, second, b.constant(i16, _integer(op, "modC")), acc,
-        b.constant(i1, _integer(op, "reuseA")), b.constant(i1, _integer(op, "reuseB")),
+        no,
+        first,
+        no,
+        second,
+        b.constant(i16, _integer(op, "modC")),
+        acc,
+        b.constant(i1, _integer(op, "reuseA")),
+        b.constant(i1, _integer(op, "reuseB")),
     ]
     name = op.name.removeprefix("rocdl.")
     replace_op(op, [call_intrinsic(b, device, f"llvm.amdgcn.{name}", op.results[0].type, operands)])
@@ -52,7 +58,8 @@ def _tensor_move(op: ir.Operation, device: ir.Operation) -> None:
 
 
 def _async_load(op: ir.Operation, device: ir.Operation) -> None:
-    """The asynchronous form is the same instruction, whose wait LLVM leaves to `wait.asyncmark`; here LLVM waits itself."""
+    """The asynchronous form is the same instruction, whose wait LLVM leaves to `wait.asyncmark`; here LLVM
+    waits itself."""
     _check_size(op)
     name = {
         "rocdl.raw.ptr.buffer.load.async.lds": "rocdl.raw.ptr.buffer.load.lds",
@@ -95,7 +102,9 @@ def _check_size(op: ir.Operation) -> None:
         size = ir.IntegerAttr(op.operands[2].owner.attributes["value"]).value
     if size not in _LDS_SIZES:
         raise IntrinsicUnknown(
-            name=op.name, hint=f" for {size} bytes", at=place(op),
+            name=op.name,
+            hint=f" for {size} bytes",
+            at=place(op),
             reason_text=f"one lane moves {', '.join(map(str, _LDS_SIZES))} bytes to LDS",
         )
 
@@ -105,7 +114,11 @@ def _check_swizzle(op: ir.Operation, device: ir.Operation) -> None:
 
 
 _WMMA_GFX1250 = (
-    "f32.16x16x4.f32", "f32.16x16x32.f16", "f32.16x16x32.bf16", "f16.16x16x32.f16", "bf16.16x16x32.bf16",
+    "f32.16x16x4.f32",
+    "f32.16x16x32.f16",
+    "f32.16x16x32.bf16",
+    "f16.16x16x32.f16",
+    "bf16.16x16x32.bf16",
     "bf16f32.16x16x32.bf16",
 )
 RULES: dict[str, Callable[[ir.Operation, ir.Operation], None]] = {

@@ -1,7 +1,7 @@
 """Reading AMD code objects: the metadata note, the symbols, the kernel descriptors.
 
-A small reader of exactly what LLVM writes (ELF64 little endian, MessagePack in a note of type 32). Tests compare it with
-pyelftools and msgpack; the launch path needs neither.
+A small reader of exactly what LLVM writes (ELF64 little endian, MessagePack in a note of type 32). Tests
+compare it with pyelftools and msgpack; the launch path needs neither.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def sections(elf: bytes) -> list[Section]:
     """Return the section headers of an ELF64 file."""
     if elf[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")
-    table, = struct.unpack_from("<Q", elf, 40)
+    (table,) = struct.unpack_from("<Q", elf, 40)
     entry_size, count = struct.unpack_from("<HH", elf, 58)
     found = []
     for i in range(count):

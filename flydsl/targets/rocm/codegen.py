@@ -1,6 +1,7 @@
 """LLVM IR text to ISA text and object bytes, with llvmlite. Runs in this process or in a worker (`worker.py`).
 
-Imports nothing of flydsl at run time, so that a worker starts fast; failures are plain `LlvmError`s, which `isolate.py`
+Imports nothing of flydsl at run time, so that a worker starts fast; failures are plain `LlvmError`s, which
+`isolate.py`
 turns into the errors a user sees. One code generation per LLVM module (a second one aborts): the optimised module is
 kept as bitcode and parsed again for each output.
 """

@@ -1,7 +1,7 @@
 """Compile a lowered module: LLVM dialect, LLVM IR, ISA, object, code object, each made when it is first asked for.
 
-    artifact = compile_lowered(module, arch="gfx942", emit=("hsaco",))
-    artifact.hsaco, artifact.kernels["vec_add_0"].args
+artifact = compile_lowered(module, arch="gfx942", emit=("hsaco",)) artifact.hsaco,
+artifact.kernels["vec_add_0"].args
 """
 
 from __future__ import annotations
@@ -156,6 +156,9 @@ def _named(info: KernelInfo, facts: KernelFacts | None) -> KernelInfo:
         names[len(explicit) - 1] = printf.ARGUMENT
     args = [replace(a, name=names.get(i, a.name)) for i, a in enumerate(explicit)]
     return replace(
-        info, args=(*args, *(a for a in info.args if a.is_hidden)), has_dynamic_lds=facts.has_dynamic_lds,
-        has_printf=bool(facts.printf_formats), printf_formats=facts.printf_formats,
+        info,
+        args=(*args, *(a for a in info.args if a.is_hidden)),
+        has_dynamic_lds=facts.has_dynamic_lds,
+        has_printf=bool(facts.printf_formats),
+        printf_formats=facts.printf_formats,
     )

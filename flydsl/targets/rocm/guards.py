@@ -1,7 +1,9 @@
 """Checks before LLVM sees a module: the translation to LLVM IR ends the process on anything it does not know.
 
-Two walks. `check_lowered` looks at the module a target receives (element types, LDS, workgroup size). `check_llvm` looks at
-the result of the conversions: only `llvm` and `rocdl` ops, no small floats, every called function defined or an intrinsic.
+Two walks. `check_lowered` looks at the module a target receives (element types, LDS, workgroup size).
+`check_llvm` looks at
+the result of the conversions: only `llvm` and `rocdl` ops, no small floats, every called function defined or
+an intrinsic.
 """
 
 from __future__ import annotations
@@ -18,8 +20,7 @@ from flydsl.diag.errors.target import (
     UndefinedSymbol,
     WorkgroupLimit,
 )
-from flydsl.ir import ir
-from flydsl.targets.rocm import walks
+from flydsl.ir import ir, walks
 from flydsl.targets.rocm.llvm_text import INTRINSIC_PREFIX
 
 _CONTAINERS = frozenset({"builtin.module", "gpu.module"})
@@ -136,7 +137,9 @@ def _alloca_bytes(op: ir.Operation) -> int:
     count = op.operands[0].owner
     if count.name != "llvm.mlir.constant":
         return _UNBOUNDED
-    return ir.IntegerAttr(count.attributes["value"]).value * type_bytes(str(ir.TypeAttr(op.attributes["elem_type"]).value))
+    return ir.IntegerAttr(count.attributes["value"]).value * type_bytes(
+        str(ir.TypeAttr(op.attributes["elem_type"]).value)
+    )
 
 
 def type_bytes(text: str) -> int:
@@ -150,9 +153,7 @@ def type_bytes(text: str) -> int:
 
 
 def _detail(op: ir.Operation) -> str:
-    types = " -> ".join(
-        "(" + ", ".join(str(v.type) for v in values) + ")" for values in (op.operands, op.results)
-    )
+    types = " -> ".join("(" + ", ".join(str(v.type) for v in values) + ")" for values in (op.operands, op.results))
     return f" of type {types}"
 
 
@@ -173,7 +174,5 @@ def check_lds(kernel: str, arrays: dict[str, int], chip: Chip, at: Span | None) 
     used = sum(arrays.values())
     if used > chip.lds.bytes:
         parts = ", ".join(f"{name} {size}" for name, size in sorted(arrays.items(), key=lambda kv: -kv[1]))
-        raise LdsLimit(
-            kernel=kernel, used=used, arch=chip.name, limit=chip.lds.bytes, breakdown=parts, at=at
-        )
+        raise LdsLimit(kernel=kernel, used=used, arch=chip.name, limit=chip.lds.bytes, breakdown=parts, at=at)
     return used

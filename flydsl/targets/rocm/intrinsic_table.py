@@ -1,16 +1,21 @@
 """The AMDGPU intrinsics of LLVM 22.1 that kernels reach: name, signature, and the chips that select it. Data only.
 
-One line per intrinsic: `name result (operand, ...)`. Types: i1 to i64, f16 to f64, bf16, vNxx, pN (pointer in address space N),
-`#` marks an immediate, `~` an operand or result whose type is any of DATA_TYPES. `llvm.amdgcn.` is left out. The heading names the chip
-features of `arch` that a group needs: alternatives are separated by `|`, all of `a & b` are needed, `*` is every chip,
+One line per intrinsic: `name result (operand, ...)`. Types: i1 to i64, f16 to f64, bf16, vNxx, pN (pointer in
+address space N),
+`#` marks an immediate, `~` an operand or result whose type is any of DATA_TYPES. `llvm.amdgcn.` is left out.
+The heading names the chip
+features of `arch` that a group needs: alternatives are separated by `|`, all of `a & b` are needed, `*` is
+every chip,
 `none` no chip of `arch` (older MFMA forms: they are named so that the refusal can say it).
 LLVM itself does not refuse all that a chip lacks (it selects gfx950 conversions for gfx942): this table does.
 tests/unit/rocm/test_intrinsics.py compiles every line on each of its chips.
 """
 
 DATA_TYPES = frozenset(
-    "i16 i32 i64 f16 bf16 f32 f64 v2i16 v2f16 v2bf16 v2i32 v2f32 v3i32 v3f32 v4i16 v4f16 v4bf16 v4i32 v4f32 v8i16 v8f16 v8bf16"
-    .split()
+    (
+        "i16 i32 i64 f16 bf16 f32 f64 v2i16 v2f16 v2bf16 v2i32 v2f32 v3i32 v3f32 "
+        "v4i16 v4f16 v4bf16 v4i32 v4f32 v8i16 v8f16 v8bf16"
+    ).split()
 )
 
 TABLE = """
@@ -411,4 +416,4 @@ cvt.scalef32.pk8.fp4.f16 i32 (v8f16, f32)
 cvt.scalef32.pk8.fp8.bf16 v2i32 (v8bf16, f32)
 cvt.scalef32.pk8.bf8.bf16 v2i32 (v8bf16, f32)
 cvt.scalef32.pk8.fp4.bf16 i32 (v8bf16, f32)
-"""
+"""  # noqa: E501

@@ -77,8 +77,8 @@ def chips_of(rows: tuple[Intrinsic, ...]) -> tuple[str, ...]:
 def is_proven(declared: str, chip: Chip) -> bool:
     """Return whether LLVM may see a `declare` line of an intrinsic in this process.
 
-    That is: a line of the table for the chip has exactly these types. Anything else, such as a signature of a newer LLVM,
-    may end the process while the text is read.
+    That is: a line of the table for the chip has exactly these types. Anything else, such as a signature of a
+    newer LLVM, may end the process while the text is read.
     """
     name, result, operands = parse_declaration(declared)
     return any(row.is_on(chip) and _matches(row, result, operands) for row in find(name))

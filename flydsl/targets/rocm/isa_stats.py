@@ -42,7 +42,8 @@ _INSTRUCTION = re.compile(r"^\s+((?:s|v|ds|buffer|global|flat|scratch|tensor|clu
 class KernelStats:
     """Counts of one kernel; `widths` maps e.g. `global_loads` to a count per access width in bits.
 
-    Units    registers per lane (`sgprs` per wave), `lds_bytes`, `scratch_bytes` in bytes, `occupancy` in waves per SIMD
+    Units    registers per lane (`sgprs` per wave), `lds_bytes`, `scratch_bytes` in bytes, `occupancy` in waves
+    per SIMD
     """
 
     name: str
@@ -144,9 +145,15 @@ def access_bits(mnemonic: str) -> int:
 
 
 _METADATA = {
-    "vgprs": "vgpr_count", "agprs": "agpr_count", "sgprs": "sgpr_count", "vgpr_spills": "vgpr_spill_count",
-    "sgpr_spills": "sgpr_spill_count", "scratch_bytes": "private_segment_fixed_size",
-    "lds_bytes": "group_segment_fixed_size", "workgroup": "max_flat_workgroup_size", "wave_size": "wavefront_size",
+    "vgprs": "vgpr_count",
+    "agprs": "agpr_count",
+    "sgprs": "sgpr_count",
+    "vgpr_spills": "vgpr_spill_count",
+    "sgpr_spills": "sgpr_spill_count",
+    "scratch_bytes": "private_segment_fixed_size",
+    "lds_bytes": "group_segment_fixed_size",
+    "workgroup": "max_flat_workgroup_size",
+    "wave_size": "wavefront_size",
 }
 
 
@@ -163,15 +170,20 @@ def _read_metadata(isa_text: str, stats: dict[str, KernelStats]) -> None:
 
 
 _COMPARISONS = {
-    "": lambda a, b: a == b, "ge": lambda a, b: a >= b, "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b, "lt": lambda a, b: a < b, "ne": lambda a, b: a != b,
+    "": lambda a, b: a == b,
+    "ge": lambda a, b: a >= b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "lt": lambda a, b: a < b,
+    "ne": lambda a, b: a != b,
 }
 
 
 def assert_isa(isa_text: str, kernel: str | None = None, arch: str | None = None, **facts: int) -> None:
     """Check facts of ISA text: `assert_isa(isa, spills=0, mfma__ge=32, vgprs__le=128)`.
 
-    Raises   AssertionError: lists each fact that does not hold; KeyError: no such kernel; AttributeError: no such fact
+    Raises   AssertionError: lists each fact that does not hold; KeyError: no such kernel; AttributeError: no
+    such fact
     """
     stats = isa_stats(isa_text, arch)
     chosen = [stats[kernel]] if kernel is not None else list(stats.values())

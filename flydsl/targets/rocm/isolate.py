@@ -1,7 +1,8 @@
 """Where code is generated: in this process for modules within the proven set, else in a worker process.
 
-LLVM ends the process on faults it did not expect (cannot select, bad constraints, too much LDS). A module that uses only
-ops and intrinsics that are known to work on its chip is compiled here; any other, and any with LLVM options, in a worker.
+LLVM ends the process on faults it did not expect (cannot select, bad constraints, too much LDS). A module that
+uses only ops and intrinsics that are known to work on its chip is compiled here; any other, and any with LLVM
+options, in a worker.
 """
 
 from __future__ import annotations
@@ -38,8 +39,13 @@ class CodegenInput:
     def of(cls, text: str, chip: Chip, options: CodegenOptions, facts: ModuleFacts, kernel: str) -> CodegenInput:
         """Return the input for one module; `facts` come from the guards' walk."""
         return cls(
-            text=text, cpu=chip.mcpu, options=options, has_inline_asm=facts.has_inline_asm,
-            is_proven=is_proven(facts, text, chip), kernel=kernel, places=tuple(facts.intrinsics.items()),
+            text=text,
+            cpu=chip.mcpu,
+            options=options,
+            has_inline_asm=facts.has_inline_asm,
+            is_proven=is_proven(facts, text, chip),
+            kernel=kernel,
+            places=tuple(facts.intrinsics.items()),
         )
 
 
@@ -47,18 +53,19 @@ class CodegenInput:
 _PROVEN_LLVM = frozenset(
     f"llvm.{name}"
     for name in """
-    add addrspacecast alloca and ashr atomicrmw bitcast br call call_intrinsic cmpxchg cond_br extractelement extractvalue fadd fcmp fdiv
-    fence fmul fneg fpext fptosi fptoui fptrunc frem fsub func getelementptr icmp insertelement insertvalue inttoptr load
-    lshr mlir.addressof mlir.constant mlir.global mlir.poison mlir.undef mlir.zero mul or ptrtoint return sdiv select sext
-    shl shufflevector sitofp srem store sub switch trunc udiv uitofp unreachable urem xor zext
-    intr.abs intr.bitreverse intr.bswap intr.ceil intr.copysign intr.ctlz intr.ctpop intr.cttz intr.exp intr.exp2 intr.fabs
-    intr.floor intr.fma intr.fmuladd intr.fshl intr.fshr intr.is.fpclass intr.ldexp intr.log intr.log10 intr.log2
-    intr.maximum intr.maxnum intr.minimum intr.minnum intr.round intr.roundeven intr.sadd.sat intr.smax intr.smin intr.sqrt
-    intr.ssub.sat intr.trunc intr.uadd.sat intr.uadd.with.overflow intr.umax intr.umin intr.usub.sat
-    intr.vector.reduce.add intr.vector.reduce.and intr.vector.reduce.fadd intr.vector.reduce.fmax
-    intr.vector.reduce.fmaximum intr.vector.reduce.fmin intr.vector.reduce.fminimum intr.vector.reduce.fmul
-    intr.vector.reduce.mul intr.vector.reduce.or intr.vector.reduce.smax intr.vector.reduce.smin intr.vector.reduce.umax
-    intr.vector.reduce.umin intr.vector.reduce.xor
+    add addrspacecast alloca and ashr atomicrmw bitcast br call call_intrinsic cmpxchg cond_br extractelement
+    extractvalue fadd fcmp fdiv fence fmul fneg fpext fptosi fptoui fptrunc frem fsub func getelementptr icmp
+    insertelement insertvalue inttoptr load lshr mlir.addressof mlir.constant mlir.global mlir.poison mlir.undef
+    mlir.zero mul or ptrtoint return sdiv select sext shl shufflevector sitofp srem store sub switch trunc udiv
+    uitofp unreachable urem xor zext intr.abs intr.bitreverse intr.bswap intr.ceil intr.copysign intr.ctlz
+    intr.ctpop intr.cttz intr.exp intr.exp2 intr.fabs intr.floor intr.fma intr.fmuladd intr.fshl intr.fshr
+    intr.is.fpclass intr.ldexp intr.log intr.log10 intr.log2 intr.maximum intr.maxnum intr.minimum intr.minnum
+    intr.round intr.roundeven intr.sadd.sat intr.smax intr.smin intr.sqrt intr.ssub.sat intr.trunc intr.uadd.sat
+    intr.uadd.with.overflow intr.umax intr.umin intr.usub.sat intr.vector.reduce.add intr.vector.reduce.and
+    intr.vector.reduce.fadd intr.vector.reduce.fmax intr.vector.reduce.fmaximum intr.vector.reduce.fmin
+    intr.vector.reduce.fminimum intr.vector.reduce.fmul intr.vector.reduce.mul intr.vector.reduce.or
+    intr.vector.reduce.smax intr.vector.reduce.smin intr.vector.reduce.umax intr.vector.reduce.umin
+    intr.vector.reduce.xor
     """.split()
 )
 
@@ -72,8 +79,8 @@ _PROVEN_INTRINSICS = frozenset(
 def is_proven(facts: ModuleFacts, text: str, chip: Chip) -> bool:
     """Return whether code for a module may be generated in this process.
 
-    That is: only ops that are known to compile on every chip, intrinsics that are known to compile on this one, and no
-    types, private arrays or calls outside what was tried.
+    That is: only ops that are known to compile on every chip, intrinsics that are known to compile on this one,
+    and no types, private arrays or calls outside what was tried.
     """
     return (
         facts.llvm_ops <= _PROVEN_LLVM
@@ -148,7 +155,9 @@ def _rejected(source: CodegenInput, problem: str, symbols: tuple[str, ...]) -> E
     places = dict(source.places)
     for symbol in symbols:
         return IntrinsicUnknown(
-            name=symbol, hint="", at=places.get(symbol),
+            name=symbol,
+            hint="",
+            at=places.get(symbol),
             reason_text="a call of it would become a call of an undefined function",
         )
     return LlvmRejected(problem=problem)
@@ -156,21 +165,27 @@ def _rejected(source: CodegenInput, problem: str, symbols: tuple[str, ...]) -> E
 
 # what LLVM prints before it ends the process -> (why, fix)
 _REASONS = (
-    (r"Cannot select|cannot select|unable to legalize",
-     "the chip has no instruction for an operation of the kernel, or not for these operand types",
-     "use an instruction that {arch} has; the line above names the operation"),
-    (r"local memory|LDS",
-     "the kernel's LDS arrays do not fit a workgroup",
-     "use smaller or fewer LDS arrays"),
-    (r"constraint|inline asm",
-     "the constraint string of an inline assembly does not fit its operands or the chip",
-     "check the constraints: v is a VGPR, s an SGPR, a an AGPR, and the width must match the operand"),
-    (r"ran out of registers",
-     "the register allocator found no solution under the limits that were set",
-     "relax waves_per_eu, or keep fewer values live"),
-    (r"stack frame size|scratch",
-     "private arrays do not fit the chip's scratch memory",
-     "use smaller private arrays"),
+    (
+        r"Cannot select|cannot select|unable to legalize",
+        "the chip has no instruction for an operation of the kernel, or not for these operand types",
+        "use an instruction that {arch} has; the line above names the operation",
+    ),
+    (r"local memory|LDS", "the kernel's LDS arrays do not fit a workgroup", "use smaller or fewer LDS arrays"),
+    (
+        r"constraint|inline asm",
+        "the constraint string of an inline assembly does not fit its operands or the chip",
+        "check the constraints: v is a VGPR, s an SGPR, a an AGPR, and the width must match the operand",
+    ),
+    (
+        r"ran out of registers",
+        "the register allocator found no solution under the limits that were set",
+        "relax waves_per_eu, or keep fewer values live",
+    ),
+    (
+        r"stack frame size|scratch",
+        "private arrays do not fit the chip's scratch memory",
+        "use smaller private arrays",
+    ),
 )
 
 
@@ -178,12 +193,12 @@ def _failed(source: CodegenInput, log: str, status: int | None) -> CodegenFailed
     lines = [line for line in log.splitlines() if line.strip()]
     problem = next((ln for ln in lines if "error" in ln.lower() or "LLVM ERROR" in ln), lines[0] if lines else "")
     problem = re.sub(r"^(LLVM ERROR|error): ", "", problem) or f"it ended without a message (status {status})"
-    for pattern, why, fix in _REASONS:
-        if re.search(pattern, log):
-            break
-    else:
-        why, fix = "LLVM met a condition that it treats as fatal", "please report this with the kernel"
+    unknown = ("LLVM met a condition that it treats as fatal", "please report this with the kernel")
+    why, fix = next(((why, fix) for pattern, why, fix in _REASONS if re.search(pattern, log)), unknown)
     return CodegenFailed(
-        arch=source.cpu, problem=f"{problem} (kernel `{source.kernel}`)", log=log, reason_text=why,
+        arch=source.cpu,
+        problem=f"{problem} (kernel `{source.kernel}`)",
+        log=log,
+        reason_text=why,
         advice_text=fix.format(arch=source.cpu),
     )

@@ -17,7 +17,9 @@ INTRINSIC_PREFIX = "__fly."
 
 _LITERAL = r"[-+]?(?:\d+\.\d+(?:e[-+]?\d+)?|q?nan\b|inf\b|f0x[0-9A-Fa-f]+|s?nan\(0x[0-9A-Fa-f]+\))"
 _CANDIDATE = re.compile(rf"(?<![\w.$%@\"]){_LITERAL}")
-_TOKEN = re.compile(rf"\"[^\"]*\"|[%@][\w.$-]+|\b(?P<type>float|double|half|bfloat)\b|(?<![\w.$])(?P<literal>{_LITERAL})")
+_TOKEN = re.compile(
+    rf"\"[^\"]*\"|[%@][\w.$-]+|\b(?P<type>float|double|half|bfloat)\b|(?<![\w.$])(?P<literal>{_LITERAL})"
+)
 
 
 def to_llvm22(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flydsl.diag.errors.target import PrintfBad
 from flydsl.ir import ir
+from flydsl.ir.expression import Builder, Expr
 from flydsl.targets.rocm import printf
-from flydsl.targets.rocm.build import Builder, Expr
 from flydsl.targets.rocm.guards import place
 
 
@@ -80,7 +80,11 @@ def _store_record(b: Builder, buffer: ir.Value, number: int, size: int, slots: l
     """Reserve the place with one atomic addition; write only if the record fits."""
     i64 = b.type("i64")
     size_value = b.wrap(b.constant(i64, size))
-    add = {"bin_op": ir.IntegerAttr.get(i64, 1), "ordering": ir.IntegerAttr.get(i64, 2), "syncscope": ir.StringAttr.get("agent")}
+    add = {
+        "bin_op": ir.IntegerAttr.get(i64, 1),
+        "ordering": ir.IntegerAttr.get(i64, 2),
+        "syncscope": ir.StringAttr.get("agent"),
+    }
     start = b.wrap(b.emit("llvm.atomicrmw", i64, [buffer, size_value.value], add))
     capacity = b.wrap(b.emit("llvm.load", i64, [_offset(b, buffer, b.constant(i64, 8))], _align8(b)))
     fits = (start + size_value).compare("ule", capacity)

@@ -3,7 +3,8 @@
 * math ops to accurate code (`math/`), print ops to the print buffer (`lower_printf.py`)
 * gpu.grid_dim, and gpu.block_dim where it is not known: loads from the implicit arguments, not ROCm library calls
 * vector.extract_strided_slice and insert_strided_slice of 1-D vectors: vector.shuffle
-* llvm.call_intrinsic: a plain call of a declared function, so that LLVM 22.1 and not MLIR's newer LLVM judges name and types
+* llvm.call_intrinsic: a plain call of a declared function, so that LLVM 22.1 and not MLIR's newer LLVM judges
+name and types
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from flydsl.diag.errors.target import IntrinsicUnknown
-from flydsl.ir import ir
-from flydsl.targets.rocm import intrinsics, math, walks
-from flydsl.targets.rocm.build import Builder
+from flydsl.ir import ir, walks
+from flydsl.ir.expression import Builder
+from flydsl.targets.rocm import intrinsics, math
 from flydsl.targets.rocm.guards import place
 from flydsl.targets.rocm.llvm_text import INTRINSIC_PREFIX
 from flydsl.targets.rocm.lower_printf import lower_printf
@@ -22,7 +23,10 @@ from flydsl.targets.rocm.printf import PrintfFormat
 
 Rules = dict[str, Callable[[ir.Operation, ir.Operation], None]]
 _DIMENSIONS = {"x": 0, "y": 1, "z": 2}
-_BLOCK_COUNT, _GROUP_SIZE = 0, 12  # offsets in the implicit arguments, code object version 5 and later: u32 x 3, u16 x 3
+_BLOCK_COUNT, _GROUP_SIZE = (
+    0,
+    12,
+)  # offsets in the implicit arguments, code object version 5 and later: u32 x 3, u16 x 3
 
 
 def prepare(device: ir.Operation, rules: Rules) -> dict[str, tuple[PrintfFormat, ...]]:
@@ -93,7 +97,9 @@ def _implicit(op: ir.Operation, device: ir.Operation, offset: int, width: str) -
     with op.context, op.location:
         base = call_intrinsic(b, device, "llvm.amdgcn.implicitarg.ptr", b.type("!llvm.ptr<4>"), [])
         address = b.emit(
-            "llvm.getelementptr", base.type, [base],
+            "llvm.getelementptr",
+            base.type,
+            [base],
             {"elem_type": ir.TypeAttr.get(b.type("i8")), "rawConstantIndices": ir.DenseI32ArrayAttr.get([offset])},
         )
         invariant = {"alignment": ir.IntegerAttr.get(i64, 2 if width == "i16" else 4), "invariant": ir.UnitAttr.get()}
@@ -154,7 +160,9 @@ def require_constant(op: ir.Operation, index: int, name: str) -> None:
     if not isinstance(owner, ir.Block) and owner.name in ("arith.constant", "llvm.mlir.constant"):
         return
     raise IntrinsicUnknown(
-        name=name, hint=f" with a run-time value as operand {index}", at=place(op),
+        name=name,
+        hint=f" with a run-time value as operand {index}",
+        at=place(op),
         reason_text="this operand is encoded in the instruction, so it must be a constant",
     )
 

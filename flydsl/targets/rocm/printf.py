@@ -1,15 +1,16 @@
 """Device printf: `gpu.printf` becomes a record in a buffer that the host reads after the kernel.
 
-A kernel that prints gets one more explicit argument, the last one, named `fly.printf_buffer`: a pointer to global memory that
-the host can read. Layout of the buffer, little endian:
+A kernel that prints gets one more explicit argument, the last one, named `fly.printf_buffer`: a pointer to
+global memory that the host can read. Layout of the buffer, little endian:
 
-    offset 0   u64  cursor: bytes of records that lanes asked for (starts at 0; grows past the capacity when records are dropped)
+    offset 0   u64  cursor: bytes of records that lanes asked for; starts at 0, exceeds the capacity after drops
     offset 8   u64  capacity: bytes from offset 16 on that may be written; set by the host
     offset 16  records, one after the other, in the order in which lanes reserved their place
 
     record     u32  bytes of the record, a multiple of 8
                u32  number of the format: an index into `KernelInfo.printf_formats`
-               one 8-byte slot for each scalar, vectors element by element: integers sign-extended (i1 as 0 or 1), floats as f64,
+               one 8-byte slot for each scalar, vectors element by element: integers sign-extended (i1 as 0 or
+               1), floats as f64,
                pointers as their address
 
 Reading stops at `min(cursor, capacity)` or at a record that would end behind the capacity (that lane wrote nothing).
@@ -64,7 +65,9 @@ def decode(buffer: bytes, formats: tuple[PrintfFormat, ...]) -> tuple[list[str],
     return texts, max(0, cursor - capacity)
 
 
-_CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d+)?(?:hh|h|ll|l|j|z|t)?(?P<kind>[a-zA-Z%])")
+_CONVERSION = re.compile(
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d+)?(?:hh|h|ll|l|j|z|t)?(?P<kind>[a-zA-Z%])"
+)
 
 
 def _render(form: PrintfFormat, slots: bytes) -> str:

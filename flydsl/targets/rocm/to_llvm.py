@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from flydsl.arch import Chip
 from flydsl.diag import Span
 from flydsl.diag.errors.target import NoGpuModule, RocmOpLeft
-from flydsl.ir import PassManager, ir, translate_module_to_llvmir
-from flydsl.targets.rocm import attributes, bridges, guards, intrinsics, walks
+from flydsl.ir import PassManager, ir, translate_module_to_llvmir, walks
+from flydsl.targets.rocm import attributes, bridges, guards, intrinsics
 from flydsl.targets.rocm.llvm_text import to_llvm22
 from flydsl.targets.rocm.options import CodegenOptions
 from flydsl.targets.rocm.prepare import finish, prepare

@@ -1,7 +1,7 @@
 """Finding and running the linker and the assembler for AMD code objects.
 
-Search order: `FLYDSL_LLD` (linker only), `$ROCM_PATH/llvm/bin`, `PATH`, the ziglang wheel, whose one binary holds both.
-The binary is run directly: `python -m ziglang` would start another interpreter.
+Search order: `FLYDSL_LLD` (linker only), `$ROCM_PATH/llvm/bin`, `PATH`, the ziglang wheel, whose one binary
+holds both. The binary is run directly: `python -m ziglang` would start another interpreter.
 """
 
 from __future__ import annotations
@@ -128,7 +128,10 @@ def _run(command: tuple[str, ...], inputs: dict[str, bytes], arch: str) -> bytes
         output = Path(folder, "out")
         if result.returncode or not output.exists():
             raise LinkFailed(
-                tool=os.path.basename(command[0]), status=result.returncode, arch=arch,
-                problem=result.stderr.strip() or "no output", command=" ".join(command),
+                tool=os.path.basename(command[0]),
+                status=result.returncode,
+                arch=arch,
+                problem=result.stderr.strip() or "no output",
+                command=" ".join(command),
             )
         return output.read_bytes()

@@ -1,6 +1,7 @@
 """A warm process that generates code for modules LLVM might abort on; an abort becomes a Python exception here.
 
-One worker per set of LLVM options (they are process-wide and cannot be taken back), at most `_MOST_WORKERS` at a time.
+One worker per set of LLVM options (they are process-wide and cannot be taken back), at most `_MOST_WORKERS` at
+a time.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Worker:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("worker_main.py"))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         )
         self._write({"path": sys.path, "llvm_options": llvm_options}, [])
@@ -82,8 +85,12 @@ class Worker:
     def _exchange(self, request: Request) -> dict[str, str | bytes]:
         text = request.text.encode()
         header = {
-            "cpu": request.cpu, "opt_level": request.opt_level, "level": request.level,
-            "outputs": request.outputs, "text_bytes": len(text), "bitcode_bytes": len(request.bitcode),
+            "cpu": request.cpu,
+            "opt_level": request.opt_level,
+            "level": request.level,
+            "outputs": request.outputs,
+            "text_bytes": len(text),
+            "bitcode_bytes": len(request.bitcode),
         }
         self._write(header, [text, request.bitcode])
         reply = self._read_header()
@@ -138,7 +145,10 @@ def known_llvm_options() -> frozenset[str]:
     """Return the names of LLVM's options, as `--help-hidden` lists them (one short process)."""
     program = "import llvmlite.binding as b; b.set_option('', '--help-hidden')"
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )
     return frozenset(re.findall(r"^ +-{1,2}([\w.-]+)", result.stdout, re.MULTILINE))

@@ -1,7 +1,7 @@
-"""The worker process: reads code generation requests on stdin, writes results on stdout. Started by `worker.py` by path.
+"""The worker process: code generation requests on stdin, results on stdout. `worker.py` starts it by path.
 
-Imports llvmlite and the file `codegen.py` beside it, nothing of the package (whose import would load MLIR). A message is
-a JSON line, then the binary parts whose lengths the line gives.
+Imports llvmlite and the file `codegen.py` beside it, nothing of the package (whose import would load MLIR). A
+message is a JSON line, then the binary parts whose lengths the line gives.
 """
 
 import importlib.util

@@ -1,11 +1,13 @@
 """Expansion of `math.*` ops: to LLVM intrinsics where the code generator is accurate, else to arithmetic.
 
 Before  any math op on f16, bf16, f32, f64 or integers, scalar or vector
-After   no math op that upstream would turn into a call of ROCm's bitcode library (`__ocml_*`), and none that LLVM cannot select
+After   no math op that upstream would turn into a call of ROCm's bitcode library (`__ocml_*`), and none that
+LLVM cannot select
 
-It is a step of this target. The simulator runs the `math` ops themselves (NumPy), so that each can be checked with the other.
-f16 and bf16 are computed in f32 and rounded once. f64 has exp, exp2, log, log2, log10, sqrt, rsqrt, rounding, fma, and
-refuses the rest. The fast-math flag `afn` selects the bare hardware instruction (through LLVM, which sees the flag).
+It is a step of this target. The simulator runs the `math` ops themselves (NumPy), so that each can be checked
+with the other. f16 and bf16 are computed in f32 and rounded once. f64 has exp, exp2, log, log2, log10, sqrt,
+rsqrt, rounding, fma, and refuses the rest. The fast-math flag `afn` selects the bare hardware instruction
+(through LLVM, which sees the flag).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Callable
 
 from flydsl.diag.errors.target import MathUnsupported
 from flydsl.ir import ir
-from flydsl.targets.rocm.build import Builder, Expr, element, like
+from flydsl.ir.expression import Builder, Expr, element
 from flydsl.targets.rocm.guards import place
 from flydsl.targets.rocm.math import double, f32, trig
 
@@ -23,21 +25,44 @@ Rule = Callable[..., Expr]
 # accurate in LLVM for f32 (and narrower through f32); the flags of the op go along
 _INTRINSICS = frozenset({"exp", "exp2", "log", "log2", "log10", "sqrt"})
 # right in LLVM for every float type; the name of LLVM's intrinsic
-_ANY_TYPE = {name: name for name in ("floor", "ceil", "trunc", "round", "roundeven", "copysign", "fma")} | {"absf": "fabs"}
+_ANY_TYPE = {name: name for name in ("floor", "ceil", "trunc", "round", "roundeven", "copysign", "fma")} | {
+    "absf": "fabs"
+}
 
 _F32: dict[str, Rule] = {
-    "rsqrt": f32.rsqrt, "tanh": f32.tanh, "erf": f32.erf,
-    "sin": trig.sin, "cos": trig.cos, "tan": trig.tan,
+    "rsqrt": f32.rsqrt,
+    "tanh": f32.tanh,
+    "erf": f32.erf,
+    "sin": trig.sin,
+    "cos": trig.cos,
+    "tan": trig.tan,
 }
 _THROUGH_F64: dict[str, Rule] = {
     name: getattr(double, name)
     for name in (
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erfc", "expm1", "log1p", "sinh",
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "cosh",
+        "erfc",
+        "expm1",
+        "log1p",
+        "sinh",
     )
 } | {"powf": double.power}
 _F64: dict[str, Rule] = {
-    "exp": double.exp, "exp2": double.exp2, "log": double.log, "log2": double.log2, "log10": double.log10,
-    "sqrt": lambda x: x.call("sqrt"), "rsqrt": lambda x: 1.0 / x.call("sqrt"),
+    "exp": double.exp,
+    "exp2": double.exp2,
+    "log": double.log,
+    "log2": double.log2,
+    "log10": double.log10,
+    "sqrt": lambda x: x.call("sqrt"),
+    "rsqrt": lambda x: 1.0 / x.call("sqrt"),
 }
 _TESTS = {
     "isnan": lambda x: x.compare("uno", x),
@@ -92,7 +117,9 @@ def _elementary(b: Builder, op: ir.Operation, name: str, x: list[Expr]) -> Expr:
     if kind == "f64":
         if name not in _F64:
             raise MathUnsupported(
-                op=f"math.{name}", dtype="f64", at=place(op),
+                op=f"math.{name}",
+                dtype="f64",
+                at=place(op),
                 supported=f"f16, bf16, f32; for f64 only {', '.join(sorted(_F64))}",
             )
         return _F64[name](*x)
@@ -116,7 +143,8 @@ def _intrinsic(b: Builder, op: ir.Operation, intrinsic: str, x: list[Expr]) -> E
 
 
 def _integer_power(base: Expr, exponent: Expr) -> Expr:
-    """Return base ** exponent with wrap-around, by squaring over all bits; negative exponents as in integer division."""
+    """Return base ** exponent with wrap-around, by squaring over all bits; negative exponents as in integer
+    division."""
     width = element(base.kind).width
     result, square, rest = base.const(1), base, exponent
     for _ in range(width):

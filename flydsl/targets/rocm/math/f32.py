@@ -1,13 +1,14 @@
 """f32 functions from hardware-near LLVM intrinsics and short polynomials, each within 2 ulp.
 
-LLVM lowers exp, exp2, log, log2, log10 and sqrt of f32 to the chip's instructions with the fix-ups that accuracy needs
-(denormals, the last bits of the product with log2 e), so those are used as they are. Polynomials are minimax fits for
-the relative error; tests/unit/rocm/test_math.py evaluates every function on the host against mpmath.
+LLVM lowers exp, exp2, log, log2, log10 and sqrt of f32 to the chip's instructions with the fix-ups that
+accuracy needs (denormals, the last bits of the product with log2 e), so those are used as they are. Polynomials
+are minimax fits for the relative error; tests/unit/rocm/test_math.py evaluates every function on the host
+against mpmath.
 """
 
 from __future__ import annotations
 
-from flydsl.targets.rocm.build import Expr
+from flydsl.ir.expression import Expr
 
 _SMALLEST_NORMAL = 2.0**-126
 
@@ -15,13 +16,24 @@ _SMALLEST_NORMAL = 2.0**-126
 _TANH = (-0.005705086278522735, 0.02063923604717714, -0.05373978469583756, 0.13331443373752477, -0.3333328199272229)
 # erf x / x - 1 in x^2 on [0, 1], 2^-29.6
 _ERF_SMALL = (
-    7.853820172512528e-05, -0.0008010183186757247, 0.005188326767700767, -0.026853811607990705,
-    0.1128358514416089, -0.37612625824022083, 0.128379165727291,
+    7.853820172512528e-05,
+    -0.0008010183186757247,
+    0.005188326767700767,
+    -0.026853811607990705,
+    0.1128358514416089,
+    -0.37612625824022083,
+    0.128379165727291,
 )
 # log(erfc x) on [1, 4], 2^-35
 _LOG_ERFC = (
-    -2.1697587403460737e-05, 0.0004414723150681679, -0.004205282981456053, 0.025210334699112033,
-    -0.10842209116586811, -0.6332164050021958, -1.1295803072193982, 0.00018846689808242262,
+    -2.1697587403460737e-05,
+    0.0004414723150681679,
+    -0.004205282981456053,
+    0.025210334699112033,
+    -0.10842209116586811,
+    -0.6332164050021958,
+    -1.1295803072193982,
+    0.00018846689808242262,
 )
 
 

@@ -1,8 +1,8 @@
 """sin, cos and tan of f32 for every argument, within 2 ulp.
 
-Up to 2^17 the argument is reduced by pi/2 in three parts with fused multiply-add, whose first step is exact. Above, the
-mantissa is multiplied with the bits of 2/pi that matter (integer arithmetic); that code stands in a branch which is
-entered only if a lane needs it.
+Up to 2^17 the argument is reduced by pi/2 in three parts with fused multiply-add, whose first step is exact.
+Above, the mantissa is multiplied with the bits of 2/pi that matter (integer arithmetic); that code stands in a
+branch which is entered only if a lane needs it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 from flydsl.ir import ir
-from flydsl.targets.rocm.build import Builder, Expr, element
+from flydsl.ir.expression import Builder, Expr, element
 
 _FAST_LIMIT = 131072.0
 _HALF_PI_PARTS = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
@@ -23,8 +23,12 @@ _TWO_OVER_PI = (0x00A2F983, 0x6E4E4415, 0x29FC2757, 0xD1F534DD, 0xC0DB6295, 0x99
 _SIN = (2.7173666578158203e-06, -0.00019839232660069937, 0.00833332905612458, -0.16666666638641983)
 _COS = (2.442568202938988e-05, -0.001388725149057159, 0.041666644367918074)
 _TAN = (
-    0.009590882554247417, 0.0027754996331226015, 0.024642946849246953, 0.05335225501802453,
-    0.13339503972236133, 0.33333130028645197,
+    0.009590882554247417,
+    0.0027754996331226015,
+    0.024642946849246953,
+    0.05335225501802453,
+    0.13339503972236133,
+    0.33333130028645197,
 )
 
 
@@ -87,9 +91,10 @@ def _reduce_fast(x: Expr, is_wide: bool) -> tuple[Expr, Expr]:
 def _reduce_large(x: Expr, is_wide: bool) -> tuple[Expr, Expr]:
     """Return (quadrant, rest) for |x| >= 2^17 by an exact product with the 96 bits of 2/pi that matter.
 
-    |x| = m * 2^(e-23) with a 24-bit integer m. The first e - 17 bits of 2/pi / 256 only add multiples of 4 quarter turns
-    and are dropped; with W the next 96 bits, the quarter turns are m * W * 2^-94 mod 4, so the top 64 of the 96 bits of
-    m * W are two quadrant bits and 62 bits of fraction. f32 arguments come no closer to a multiple than about 2^-30.
+    |x| = m * 2^(e-23) with a 24-bit integer m. The first e - 17 bits of 2/pi / 256 only add multiples of 4
+    quarter turns and are dropped; with W the next 96 bits, the quarter turns are m * W * 2^-94 mod 4, so the
+    top 64 of the 96 bits of m * W are two quadrant bits and 62 bits of fraction. f32 arguments come no closer
+    to a multiple than about 2^-30.
     """
     bits = x.bits()
     drop = (bits.shr_unsigned(23) & 0xFF) - (127 + 17)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flydsl.ir import ir
+from flydsl.ir.bindings import ir
 
 
 def children(op: ir.Operation) -> list[ir.Operation]:

@@ -1,13 +1,13 @@
 """Building upstream ops in front of an op: an expression value with Python's operators, for scalars and vectors alike.
 
-Used by the rewrites of this folder. Constants are splat to the shape of the other operand.
+Used by rewrites of upstream ops in passes and targets. Constants are splat to the shape of the other operand.
 """
 
 from __future__ import annotations
 
 import struct
 
-from flydsl.ir import ir
+from flydsl.ir.bindings import ir
 
 _CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "une": 13, "uno": 14}
 _CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
@@ -46,7 +46,9 @@ class Builder:
                 attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
         return self.emit("arith.constant", kind, [], {"value": attribute})
 
-    def intrinsic(self, name: str, result: ir.Type, operands: list[ir.Value], fastmath: ir.Attribute | None = None) -> ir.Value:
+    def intrinsic(
+        self, name: str, result: ir.Type, operands: list[ir.Value], fastmath: ir.Attribute | None = None
+    ) -> ir.Value:
         """Call one of LLVM's target-independent intrinsics (`exp2`, `fma`, ...).
 
         Not by its op of the llvm dialect: upstream's conversion would turn some of those into calls of a ROCm library.
