@@ -102,11 +102,27 @@ def scatter(buffer: Buffer, off: Any, value: Any, n: int | None, bits: int, m: A
             index = np.broadcast_to(index, shape + index.shape[off.ndim :])
         view[index] = items
         return
-    chosen = np.broadcast_to(m, shape)
-    extra = index.shape[off.ndim :]
-    index = np.broadcast_to(index, shape + extra)[chosen]
-    items = np.broadcast_to(items, shape + extra)[chosen]
-    view[index] = items
+    lanes = np.flatnonzero(np.broadcast_to(m, shape))
+    k = index.shape[off.ndim :]
+    view[pick(index, off.ndim, shape, lanes)] = pick(items, items.ndim - len(k), shape, lanes)
+
+
+def pick(x: Any, ndim: int, shape: tuple[int, ...], lanes: np.ndarray) -> Any:
+    """Return the entries of the flat lane numbers `lanes` of an array whose first `ndim` axes broadcast to `shape`."""
+    if ndim < 2 or len(shape) < 2:
+        return np.broadcast_to(x, shape + x.shape[ndim:]).reshape(-1, *x.shape[ndim:])[lanes] if ndim else x
+    rows, columns = x.shape[:2]
+    if (rows, columns) == shape:
+        return x.reshape(-1, *x.shape[2:]).take(lanes, axis=0)
+    if rows == 1:
+        return x[0].take(lanes % shape[1] if columns > 1 else lanes * 0, axis=0)
+    return x[:, 0].take(lanes // shape[1], axis=0)
+
+
+def is_ascending(off: Any, step: int) -> bool:
+    """Return whether offsets grow by at least `step` from lane to lane, so that no two accesses overlap."""
+    flat = off.reshape(-1)
+    return bool((flat[1:] - flat[:-1] >= step).all())
 
 
 def as_items(value: Any, n: int | None, item: int, nbytes: int) -> Any:

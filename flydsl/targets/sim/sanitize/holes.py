@@ -16,7 +16,7 @@ def report_holes(launch: Any) -> None:
         if shadow is None or not shadow.sites:
             continue
         a = region.allocation
-        written = shadow.writers.raw.view(np.int32) >= 0
+        written = shadow.writers.raw.view(np.int32) > 0
         elements = element_cells(a, region, shadow)
         missing = ~written[elements]
         if not missing.any():

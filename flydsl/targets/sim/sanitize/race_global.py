@@ -1,6 +1,6 @@
 """Races in global memory: two workgroups of a launch, or two waves between barriers, touch one cell and one of them writes.
 
-A mark per cell says who wrote it last (`workgroup << 11 | thread`), a second one who read it; reads are marked only in tensors that the kernel both
+A mark per cell says who wrote it last (`(workgroup + 1) << 11 | thread`, 0 for nobody), a second one who read it; reads are marked only in tensors that the kernel both
 reads and writes. Workgroups run in no order, so any two of them conflict; in kernels with fences or ordered atomics, reads of another workgroup's
 data may be ordered by those and are not judged.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.mask import expand
-from flydsl.targets.sim.memory import Buffer, Region, gather, low_bits, scatter
+from flydsl.targets.sim.memory import Buffer, Region, gather, is_ascending, low_bits, scatter
 
 THREAD_BITS = 11
 THREAD_MASK = (1 << THREAD_BITS) - 1
@@ -29,7 +29,7 @@ class RegionShadow:
         self.shift = cell_bytes.bit_length() - 1
         cells = (len(region.raw) >> self.shift) + 16
         self.cells = -(-cells // 16) * 16
-        self.writers = Buffer(np.full(self.cells, -1, np.int32).view(np.uint8))
+        self.writers = Buffer(np.zeros(self.cells, np.int32).view(np.uint8))
         self._readers: Buffer | None = None
         self.sites: list[int] = []
         self.site_numbers: Buffer | None = None
@@ -39,12 +39,28 @@ class RegionShadow:
     @property
     def readers(self) -> Buffer:
         if self._readers is None:
-            self._readers = Buffer(np.full(self.cells, -1, np.int32).view(np.uint8))
+            self._readers = Buffer(np.zeros(self.cells, np.int32).view(np.uint8))
         return self._readers
 
     def span(self, off: Any, nbytes: int) -> tuple[Any, int]:
         """Return (first cell, cells)."""
+        if self.shift:
+            fine = low_bits(off) | nbytes
+            if fine & (1 << self.shift) - 1:
+                self.refine((fine & -fine).bit_length() - 1)
         return off >> self.shift, max(1, nbytes >> self.shift)
+
+    def refine(self, shift: int) -> None:
+        """Split the cells; each part inherits the marks of the whole."""
+        factor = 1 << self.shift - shift
+        self.writers = Buffer(np.repeat(self.writers.raw.view(np.int32), factor).view(np.uint8))
+        if self._readers is not None:
+            self._readers = Buffer(np.repeat(self._readers.raw.view(np.int32), factor).view(np.uint8))
+        if self.site_numbers is not None:
+            self.site_numbers = Buffer(np.repeat(self.site_numbers.raw, factor))
+        self.writes, self.reads = ([(a, s, c * factor, k * factor, m) for a, s, c, k, m in x] for x in (self.writes, self.reads))
+        self.cells *= factor
+        self.shift = shift
 
     def note_site(self, site: int, cell: Any, k: int, m: Any) -> None:
         """Remember which store wrote the cells; free while there is only one store."""
@@ -85,7 +101,7 @@ class GlobalRaces:
         if found is None:
             if len(self._own) > 64:
                 self._own.clear()
-            groups = (np.arange(machine.slab.first, machine.slab.first + machine.G) % GROUP_LIMIT) << THREAD_BITS
+            groups = (np.arange(machine.slab.first, machine.slab.first + machine.G) % GROUP_LIMIT + 1) << THREAD_BITS
             threads = machine.first_thread + np.arange(machine.B)
             found = self._own[key] = (groups[:, None] | threads[None, :]).astype(np.int32)
         return found
@@ -100,17 +116,17 @@ class GlobalRaces:
         cell, k = shadow.span(off, nbytes)
         at = cell << 2
         bits = low_bits(at)
-        old = gather(shadow.writers, at, np.int32, k, bits)
-        if old.max() >= 0:
+        old = gather(shadow.writers, at, np.int32, k, bits) if shadow.sites else None
+        if shadow.sites and old.max() > 0:
             self.judge(machine, site, region, shadow, cell, old, own, m, "write", "writes")
         if shadow._readers is not None:
             readers = gather(shadow.readers, at, np.int32, k, bits)
-            if readers.max() >= 0:
+            if readers.max() > 0:
                 self.judge(machine, site, region, shadow, cell, readers, own, m, "write", "reads")
         wide = np.repeat(own[..., None], k, axis=-1) if k > 1 else own[..., None]
         scatter(shadow.writers, at, wide, k, bits, m)
         shadow.note_site(site, cell, k, m)
-        met = gather(shadow.writers, at, np.int32, k, bits) != wide
+        met = np.False_ if is_ascending(cell, k) else gather(shadow.writers, at, np.int32, k, bits) != wide
         if met.any():
             met = met if m is None else met & expand(m, own.shape)[..., None]
             if met.any():
@@ -129,7 +145,7 @@ class GlobalRaces:
         at = cell << 2
         bits = low_bits(at)
         old = gather(shadow.writers, at, np.int32, k, bits)
-        if old.max() >= 0:
+        if old.max() > 0:
             self.judge(machine, site, region, shadow, cell, old, own, m, "read", "writes")
         self.mark_readers(shadow, at, k, bits, own, m)
         shadow.reads.append((machine, site, cell, k, m))
@@ -141,12 +157,12 @@ class GlobalRaces:
         for _ in range(2):  # the second time for lanes of this load that met in a cell
             before = gather(shadow.readers, at, np.int32, k, bits)
             wave, other = wide >> self.wave_shift, before >> self.wave_shift
-            if (before == -1).all():
+            if (before == 0).all():
                 marks = wide
             else:
                 group = wide >> THREAD_BITS
                 marks = np.where(before >> THREAD_BITS == group, group << THREAD_BITS | SEVERAL_WAVES, SEVERAL_GROUPS)
-                marks = np.where((before == -1) | (wave == other), wide, marks).astype(np.int32)
+                marks = np.where((before == 0) | (wave == other), wide, marks).astype(np.int32)
             if np.array_equal(marks, before):
                 return
             scatter(shadow.readers, at, np.ascontiguousarray(marks), k, bits, m)
@@ -160,7 +176,7 @@ class GlobalRaces:
         at = cell << 2
         old = gather(shadow.writers, at, np.int32, k, low_bits(at))
         own = np.broadcast_to(self.own(machine), shape).reshape(-1)[lanes]
-        other = (old >= 0) & (old >> THREAD_BITS != (own >> THREAD_BITS)[:, None])
+        other = (old > 0) & (old >> THREAD_BITS != (own >> THREAD_BITS)[:, None])
         if other.any():
             lane, part = (int(x[0]) for x in np.nonzero(other))
             flags = np.zeros(shape, bool)
@@ -173,7 +189,7 @@ class GlobalRaces:
         self, machine: Any, site: int, region: Region, shadow: RegionShadow, cell: Any, old: Any, own: Any, m: Any, kind: str, earlier: str
     ) -> None:
         """Compare marks with the accessing lanes."""
-        seen = old >= 0
+        seen = old > 0
         foreign = seen & (old >> THREAD_BITS != (own >> THREAD_BITS)[..., None])
         if m is not None:
             active = expand(m, own.shape)[..., None]
@@ -242,7 +258,7 @@ class GlobalRaces:
         verb = {"read": "reads", "write": "writes", "atomic": "updates atomically"}[kind]
         who = "wave of the workgroup" if inside else "workgroup"
         known = mark != SEVERAL_GROUPS
-        group, thread = mark >> THREAD_BITS, mark & THREAD_MASK
+        group, thread = (mark >> THREAD_BITS) - 1, mark & THREAD_MASK
         reporter.add(
             Finding(
                 "race",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.findings import Finding
+from flydsl.targets.sim.memory import is_ascending
 from flydsl.targets.sim.sanitize.shadow import THREAD_BITS, Shadow, lanes_of, values_of
 
 
@@ -101,7 +102,7 @@ class LdsRaces:
         own = (self.serial << THREAD_BITS | access.thread).astype(np.int32)
         self.serial += 1
         shadow.set_marks(access.off, access.nbytes, own)
-        if access.kind == "write":
+        if access.kind == "write" and not is_ascending(access.off, access.nbytes):
             back = shadow.get_marks(access.off, access.nbytes)
             met = back != own[:, None]
             if met.any():

@@ -1,7 +1,7 @@
 """Shadow memory: one byte of state and one mark per cell of the memory that it shadows.
 
-A cell is the finest access of the kernel (1, 2 or 4 bytes), so that neighbours are never mistaken for each other. Marks say who wrote a cell last:
-`serial << 10 | thread`, where the serial counts accesses.
+A cell is the narrowest access of the kernel, so that neighbours are never mistaken for each other; an access that is narrower or misaligned at run
+time (the last elements of a bounded buffer) splits all cells. Marks say who wrote a cell last: `serial << 10 | thread`, where the serial counts accesses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.mask import expand
-from flydsl.targets.sim.memory import Buffer, gather, low_bits, scatter
+from flydsl.targets.sim.memory import Buffer, gather, low_bits, pick, scatter
 
 UNWRITTEN, WRITTEN, PENDING = 0, 1, 2
 THREAD_BITS = 10
@@ -24,9 +24,10 @@ class Shadow:
     def __init__(self, nbytes: int, cell_bytes: int):
         self.shift = cell_bytes.bit_length() - 1
         self.cell_bytes = cell_bytes
-        self.cells = -(-nbytes // cell_bytes) + 16
+        self.cells = -(-nbytes // cell_bytes) + 16 * (16 // cell_bytes)
         self._state: Buffer | None = None
         self._marks: Buffer | None = None
+        self.is_complete = False
 
     @property
     def state(self) -> Buffer:
@@ -44,7 +45,27 @@ class Shadow:
 
     def span(self, off: Any, nbytes: int) -> tuple[Any, int]:
         """Return (first cell, cells) of accesses at byte offsets."""
+        if self.shift:
+            fine = low_bits(off) | nbytes
+            if fine & self.cell_bytes - 1:
+                self.refine(fine & -fine)
         return off >> self.shift, max(1, nbytes >> self.shift)
+
+    def refine(self, cell_bytes: int) -> None:
+        """Split the cells; each part inherits the state and mark of the whole."""
+        factor = self.cell_bytes // cell_bytes
+        if self._state is not None:
+            self._state = Buffer(np.repeat(self._state.raw, factor))
+        if self._marks is not None:
+            self._marks = Buffer(np.repeat(self._marks.raw.view(np.int32), factor).view(np.uint8))
+        self.cells *= factor
+        self.cell_bytes, self.shift = cell_bytes, cell_bytes.bit_length() - 1
+
+    def complete(self) -> None:
+        """Note whether every cell is written, so that reads need no look."""
+        if self._state is not None and not self.is_complete:
+            states = self._state.raw[: self.cells - 16 * (16 // self.cell_bytes)]
+            self.is_complete = bool((states == WRITTEN).all())
 
     def set_state(self, off: Any, nbytes: int, m: Any, state: int) -> None:
         """Set the state of the accessed cells."""
@@ -109,12 +130,13 @@ def lanes_of(machine: Any, off: Any, m: Any) -> tuple[Any, Any, Any]:
         first = machine.first_thread + np.arange(b)
         active = None if m is None else expand(m, (g, b))
         shape = (g, b)
-    offsets = np.broadcast_to(off, shape)
-    threads = np.broadcast_to(first, shape)
-    groups = np.broadcast_to(np.arange(g)[:, None], shape)
     if active is None:
-        return offsets.reshape(-1), threads.reshape(-1), groups.reshape(-1)
-    return offsets[active], threads[active], groups[active]
+        wide = np.broadcast_to(off, shape).reshape(-1)
+        return wide, np.broadcast_to(first, shape).reshape(-1), np.broadcast_to(np.arange(g)[:, None], shape).reshape(-1)
+    lanes = np.flatnonzero(active)
+    wide = off if off.ndim else np.broadcast_to(off, (1, 1))
+    threads = first.reshape(-1).take(lanes) if first.ndim == 2 else first.take(lanes % shape[1])
+    return pick(wide, 2, shape, lanes), threads, lanes // shape[1]
 
 
 def values_of(machine: Any, value: Any, n: int | None, off: Any, m: Any) -> np.ndarray:
@@ -123,6 +145,9 @@ def values_of(machine: Any, value: Any, n: int | None, off: Any, m: Any) -> np.n
     if m is None and machine.mask0 is not None:
         m = machine.mask0
     whole = value if n is not None else value[..., None]
+    if m is not None and off.ndim == 2 and off.shape[1] > 1 and whole.ndim == 3:
+        lanes = np.flatnonzero(expand(m, (g, b)))
+        return np.ascontiguousarray(pick(whole, 2, (g, b), lanes)).view(np.uint8).reshape(len(lanes), -1)
     wide = np.broadcast_to(whole, (g, b, whole.shape[-1]))
     data = np.ascontiguousarray(wide).view(np.uint8).reshape(g, b, -1)
     if off.ndim == 0 or off.shape[1] == 1:

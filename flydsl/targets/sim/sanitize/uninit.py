@@ -26,15 +26,21 @@ class UninitCheck:
 
     def store(self, memory: Any, letter: str, off: Any, nbytes: int, m: Any) -> None:
         """Mark bytes as written."""
-        self.shadow(memory, letter).set_state(off, nbytes, m, WRITTEN)
+        shadow = self.shadow(memory, letter)
+        if not shadow.is_complete:
+            shadow.set_state(off, nbytes, m, WRITTEN)
 
     def pending(self, memory: Any, off: Any, nbytes: int, m: Any) -> None:
         """Mark bytes as the target of an outstanding copy."""
-        self.shadow(memory, "l").set_state(off, nbytes, m, PENDING)
+        shadow = self.shadow(memory, "l")
+        shadow.is_complete = False
+        shadow.set_state(off, nbytes, m, PENDING)
 
     def load(self, machine: Any, site: int, memory: Any, letter: str, addr: Any, off: Any, nbytes: int, m: Any, base: str | None) -> None:
         """Report lanes that read bytes in another state than written."""
         shadow = self.shadow(memory, letter)
+        if shadow.is_complete:
+            return
         bad = shadow.not_written(off, nbytes)
         if not np.any(bad):
             return

@@ -73,6 +73,8 @@ class Watch:
         self.end_interval(machines[0], None)
 
     def end_interval(self, machine: Any, groups: Any) -> None:
+        if self.state is not None and machine.slab.lds.shadow is not None:
+            machine.slab.lds.shadow.complete()
         if self.lds_races is not None:
             self.lds_races.close(machine, machine.slab.lds, groups)
         if self.races is not None and groups is None:

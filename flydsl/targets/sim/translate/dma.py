@@ -64,8 +64,8 @@ def global_store_async(t: FunctionTranslator, op: Any) -> None:
 
 def note(t: FunctionTranslator, kind: str, base: str | None, size: int) -> None:
     """Record a copy of `size` bytes per lane: its global side, and LDS."""
-    t.accesses.note("g", kind, base, size, 4)
-    t.accesses.note("l", "write" if kind == "read" else "read", None, size, 4)
+    t.accesses.note("g", kind, base, size)
+    t.accesses.note("l", "write" if kind == "read" else "read", None, size)
 
 
 TRANSPOSED = {"tr16.b64": (16, 8), "tr8.b64": (8, 8), "tr4.b64": (4, 8), "tr6.b96": (6, 12)}

@@ -33,23 +33,34 @@ class Accesses:
     """
 
     def __init__(self) -> None:
-        self.cell_bytes = {"g": 4, "l": 4, "p": 4}
+        self.lds_cell = self.private_cell = 16
+        self.global_reads: dict[int | None, int] = {}
+        self.global_write_cell = 16
         self.reads: set[int | None] = set()
         self.writes: set[int | None] = set()
         self.has_sync = False
 
-    def note(self, space: str, kind: str, base: str | None, nbytes: int, align: int) -> None:
+    def note(self, space: str, kind: str, base: str | None, nbytes: int) -> None:
         """Record an access of `nbytes` bytes; `kind` is read, write or atomic (which is both)."""
         letters = "glp" if space == "f" else space
-        for letter in letters:
-            both = nbytes | align | 4
-            self.cell_bytes[letter] = min(self.cell_bytes[letter], both & -both)
+        width = (nbytes | 16) & -(nbytes | 16)
+        if "l" in letters:
+            self.lds_cell = min(self.lds_cell, width)
+        if "p" in letters:
+            self.private_cell = min(self.private_cell, width)
         if "g" in letters:
             origin = int(base[1:]) if base and base[0] == "a" and base[1:].isdigit() else None
             if kind != "write":
                 self.reads.add(origin)
+                self.global_reads[origin] = min(self.global_reads.get(origin, 16), width)
             if kind != "read":
                 self.writes.add(origin)
+                self.global_write_cell = min(self.global_write_cell, width)
+
+    def cell_bytes(self) -> dict[str, int]:
+        """Return, per memory letter, the narrowest access that the checks look at; reads of tensors that nothing writes do not count."""
+        tracked = [w for base, w in self.global_reads.items() if base in self.writes or base is None or None in self.writes]
+        return {"g": min([self.global_write_cell, *tracked]), "l": self.lds_cell, "p": self.private_cell}
 
 PIECEWISE_MIN = 4  # shorter pieces cost more statements than one concatenation saves (measured on f32 vectors)
 

@@ -50,7 +50,7 @@ def load(t: FunctionTranslator, op: Any) -> None:
     align = int_attribute(op, "alignment", layout_of(str(op.results[0].type))[1])
     note_width(t, type_)
     space = space_of(t, op.operands[0])
-    t.accesses.note(space, "read", pointer.base, type_.nbytes, align)
+    t.accesses.note(space, "read", pointer.base, type_.nbytes)
     t.set(
         op.results[0],
         f"M.load_{space}({t.site()}, {pointer.text}, {base_text(t, pointer)}, {dtype_text(type_)}, {type_.n}, {align}, {t.mask})",
@@ -66,7 +66,7 @@ def store(t: FunctionTranslator, op: Any) -> None:
     align = int_attribute(op, "alignment", layout_of(str(op.operands[0].type))[1])
     note_width(t, type_)
     space = space_of(t, op.operands[1])
-    t.accesses.note(space, "write", pointer.base, type_.nbytes, align)
+    t.accesses.note(space, "write", pointer.base, type_.nbytes)
     value = t.operand_array(op.operands[0])
     t.emit(f"M.store_{space}({t.site()}, {pointer.text}, {base_text(t, pointer)}, {value}, {type_.n}, {align}, {t.mask})")
 
@@ -199,7 +199,7 @@ def buffer_load(t: FunctionTranslator, op: Any) -> None:
     voffset, soffset = (t.scalar(v) for v in list(op.operands)[1:3])
     type_ = t.type_of(op.results[0])
     note_width(t, type_)
-    t.accesses.note("g", "read", rsrc.base, t.type_of(op.results[0]).scalar().nbytes, 4)
+    t.accesses.note("g", "read", rsrc.base, t.type_of(op.results[0]).nbytes)
     t.set(
         op.results[0],
         f"M.buffer_load({t.site()}, {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {dtype_text(type_)}, {type_.n}, {t.mask})",
@@ -224,7 +224,7 @@ def buffer_store(t: FunctionTranslator, op: Any) -> None:
     voffset, soffset = (t.scalar(v) for v in list(op.operands)[2:4])
     type_ = t.type_of(op.operands[0])
     note_width(t, type_)
-    t.accesses.note("g", "write", rsrc.base, type_.scalar().nbytes, 4)
+    t.accesses.note("g", "write", rsrc.base, type_.nbytes)
     value = t.operand_array(op.operands[0])
     t.emit(f"M.buffer_store({t.site()}, {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {value}, {type_.n}, {t.mask})")
 
@@ -236,7 +236,7 @@ def buffer_atomic(t: FunctionTranslator, op: Any) -> None:
     voffset, soffset = (t.scalar(v) for v in list(op.operands)[2:4])
     type_ = t.type_of(op.operands[0])
     value = t.operand_array(op.operands[0])
-    t.accesses.note("g", "atomic", rsrc.base, type_.nbytes, 4)
+    t.accesses.note("g", "atomic", rsrc.base, type_.nbytes)
     t.set(
         op.results[0],
         f"M.buffer_atomic({t.site()}, '{kind}', {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {value}, {type_.n}, {t.mask})",
@@ -287,7 +287,7 @@ def cmpxchg(t: FunctionTranslator, op: Any) -> None:
 
 def note_atomic(t: FunctionTranslator, op: Any, pointer: Scalar, type_: IrType) -> None:
     """Record an atomic; with an ordering of acquire or stronger, workgroups may synchronise through it."""
-    t.accesses.note(space_of(t, op.operands[0]), "atomic", pointer.base, type_.nbytes, type_.nbytes)
+    t.accesses.note(space_of(t, op.operands[0]), "atomic", pointer.base, type_.nbytes)
     order = attribute(op, "ordering") or attribute(op, "success_ordering")
     if order is not None and int(order.value) >= 4:
         t.accesses.has_sync = True

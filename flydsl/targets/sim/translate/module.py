@@ -71,7 +71,7 @@ class LoweredModule:
             widest_bytes=t.widest_bytes,
             has_barrier=t.has_barrier,
             uses_dma=t.uses_dma,
-            cell_bytes=t.accesses.cell_bytes,
+            cell_bytes=t.accesses.cell_bytes(),
             reads=tuple(sorted(t.accesses.reads, key=repr)),
             writes=tuple(sorted(t.accesses.writes, key=repr)),
             has_sync=t.accesses.has_sync,
