@@ -8,11 +8,12 @@ import __future__
 import ast
 import difflib
 import sys
+from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
 
 from flydsl.diag import GeneratorInKernel, NoSource, Span
 from flydsl.frontend.dispatch import is_rewritten, note_rewritten
-from flydsl.frontend.rewrite.build import RUNTIME
+from flydsl.frontend.rewrite.build import RUNTIME, place
 from flydsl.frontend.rewrite.rewriter import Rewriter, Unit, explain_name_errors, is_generator
 from flydsl.frontend.runtime import Runtime
 from flydsl.frontend.source import FunctionSource, function_source
@@ -78,7 +79,7 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool) -> _Template:
     source = function_source(fn)
     runtime = Runtime(fn.__name__, keep_static, kernel)
     node = _as_def(source)
-    if is_generator(node):
+    if fn.__code__.co_flags & CO_GENERATOR and is_generator(node):
         raise GeneratorInKernel(
             at=Span(source.file, node.lineno, node.col_offset + 1, 0, fn.__name__), function=fn.__name__
         )
@@ -88,7 +89,7 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool) -> _Template:
     if runtime.sites:
         node.body = explain_name_errors(node.body)
     if before:
-        _show_diff(fn, before, ast.unparse(ast.fix_missing_locations(node)))
+        _show_diff(fn, before, ast.unparse(node))
     code = _compile(node, fn.__code__, source)
     runtime.code = code
     note_rewritten(code)
@@ -117,15 +118,15 @@ def _compile(node: ast.FunctionDef, original: CodeType, source: FunctionSource) 
     node.type_params = []
     definition: ast.stmt = node
     if source.class_name is not None:
-        definition = ast.copy_location(ast.ClassDef(source.class_name, [], [], [node], []), node)
+        definition = ast.ClassDef(source.class_name, [], [], [node], [])
         definition.type_params = []
     free = [
         ast.arg(name) for name in (*original.co_freevars, RUNTIME) if name != "__class__" or source.class_name is None
     ]
     arguments = ast.arguments([], free, None, [], [], None, [])
-    outer = ast.copy_location(ast.FunctionDef("_outer", arguments, [definition], [], None), node)
+    outer = ast.FunctionDef("_outer", arguments, [definition], [], None)
     outer.type_params = []
-    module = ast.fix_missing_locations(ast.Module([outer], []))
+    module = ast.Module(place([outer], node), [])
     compiled = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE_FLAGS)
     inner = _inner(_inner(compiled, "_outer"), source.class_name) if source.class_name else _inner(compiled, "_outer")
     code = _inner(inner, node.name)

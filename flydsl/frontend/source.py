@@ -54,10 +54,19 @@ def _class_of(fn: FunctionType) -> str | None:
 def _find_def(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
     first = code.co_firstlineno
     for tree in _trees(lines, first):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and node.name == code.co_name and _first_line(node) == first:
+        for node in _definitions(tree):
+            if node.name == code.co_name and _first_line(node) == first:
                 return node
     return None
+
+
+def _definitions(tree: ast.AST):
+    """Yield the function definitions in statements, outer ones first."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield node
+        if not isinstance(node, ast.expr):
+            yield from _definitions(node)
 
 
 def _first_line(node: ast.FunctionDef) -> int:

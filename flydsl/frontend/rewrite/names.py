@@ -23,13 +23,37 @@ class Names:
     captured: set[str] = field(default_factory=set)
     rebound_inside: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
     sees_all: bool = False
     has_call: bool = False
+    has_yield: bool = False
+    memoise: bool = True
 
     def add(self, node: ast.AST | list) -> "Names":
         for item in node if isinstance(node, list) else (node,):
-            _visit(item, self, frozenset())
+            _part(item, self, frozenset())
         return self
+
+    def merge(self, other: "Names") -> None:
+        """Add the names of a later statement."""
+        self.stores.update(other.stores)
+        _add_first(self.loads, other.loads)
+        self.changes.update(other.changes)
+        self.captured |= other.captured
+        self.rebound_inside |= other.rebound_inside
+        self.globals |= other.globals
+        self.nonlocals |= other.nonlocals
+        self.deleted |= other.deleted
+        self.sees_all |= other.sees_all
+        self.has_call |= other.has_call
+        self.has_yield |= other.has_yield
+
+
+def _add_first(first: dict, more: dict) -> None:
+    for name, node in more.items():
+        if name not in first:
+            first[name] = node
 
 
 def names_in(node: ast.AST | list) -> Names:
@@ -44,6 +68,18 @@ def loads_of(node: ast.AST | list | None) -> set[str]:
 
 def stores_of(node: ast.AST | list) -> set[str]:
     return set(names_in(node).stores)
+
+
+def _part(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
+    """Collect from a part of something; the names of a statement are found once and kept on it."""
+    if not (n.memoise and isinstance(node, ast.stmt)):
+        _visit(node, n, hidden)
+        return
+    own = getattr(node, "fly_names", None)
+    if own is None:
+        own = node.fly_names = Names()
+        _visit(node, own, hidden)
+    n.merge(own)
 
 
 def _visit(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
@@ -81,7 +117,7 @@ def _children(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
         if value.__class__ is list:
             for item in value:
                 if isinstance(item, ast.AST):
-                    _visit(item, n, hidden)
+                    _part(item, n, hidden)
         elif isinstance(value, ast.AST):
             _visit(value, n, hidden)
 
@@ -94,6 +130,8 @@ def _name(node: ast.Name, n: Names, hidden: frozenset[str]) -> None:
         n.sees_all = n.sees_all or node.id in _SEES_ALL
     else:
         n.stores[node.id] = node
+        if isinstance(node.ctx, ast.Del):
+            n.deleted.add(node.id)
 
 
 def _statement_binding(node: ast.AST, kind: type, n: Names) -> None:
@@ -105,6 +143,10 @@ def _statement_binding(node: ast.AST, kind: type, n: Names) -> None:
         n.stores[node.name] = node
     elif kind is ast.Global:
         n.globals.update(node.names)
+    elif kind is ast.Nonlocal:
+        n.nonlocals.update(node.names)
+    elif kind is ast.Yield or kind is ast.YieldFrom:
+        n.has_yield = True
     elif kind.__name__ in ("MatchAs", "MatchStar") and node.name:
         n.stores[node.name] = node
     elif kind.__name__ == "MatchMapping" and node.rest:
@@ -153,9 +195,9 @@ def _scope(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
     for outer in _evaluated_here(node):
         _visit(outer, n, hidden)
     body = node.body if isinstance(node.body, list) else [node.body]
-    inner = names_in(body)
+    inner = Names(memoise=False).add(body)  # its own rewriting comes later and changes the statements
     own = set(inner.stores) | _parameters(node)
-    declared = {name for s in _nonlocals(body) for name in s.names}
+    declared = inner.nonlocals
     own -= declared | inner.globals
     free = {k: v for k, v in inner.loads.items() if k not in own and k not in hidden}
     for name, where in free.items():
@@ -189,16 +231,3 @@ def parameters(args: ast.arguments) -> set[str]:
     """Return the names of all parameters."""
     found = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
     return {a.arg for a in found if a is not None}
-
-
-def _nonlocals(body: list) -> list[ast.Nonlocal]:
-    """Return the nonlocal statements of this scope, not those of scopes nested in it."""
-    found: list[ast.Nonlocal] = []
-    stack = list(body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Nonlocal):
-            found.append(node)
-        elif not isinstance(node, _SCOPES):
-            stack.extend(ast.iter_child_nodes(node))
-    return found

@@ -56,10 +56,8 @@ class Rewriter:
         self.locals = self.locals | own
         self.global_names = names.globals
         self.rebound = names.rebound_inside
-        self.deleted = {
-            n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)
-        }
-        always = names.captured | names.rebound_inside | _declared_nonlocal(body)
+        self.deleted = names.deleted
+        always = names.captured | names.rebound_inside | names.nonlocals
         mark_liveness(body, own | set(names.loads) if names.sees_all else always)
         self.bound = parameters(node.args) - self.deleted
         node.body = self.block(body)
@@ -68,7 +66,7 @@ class Rewriter:
         node.decorator_list = [self.expr(d) for d in node.decorator_list]
         node.args.defaults = [self.expr(d) for d in node.args.defaults]
         node.args.kw_defaults = [None if d is None else self.expr(d) for d in node.args.kw_defaults]
-        if not is_generator(node):
+        if not (Names(memoise=False).add(node.body).has_yield and is_generator(node)):
             Rewriter(self.unit, node.name, self.locals).body_of(node)
         self.bound.add(node.name)
         return [node]
@@ -207,10 +205,6 @@ def _has_yield(node: ast.AST) -> bool:
     if isinstance(node, ast.For) and init_loop(node):
         return False
     return any(_has_yield(c) for c in ast.iter_child_nodes(node))
-
-
-def _declared_nonlocal(body: list[ast.stmt]) -> set[str]:
-    return {name for s in body for n in ast.walk(s) if isinstance(n, ast.Nonlocal) for name in n.names}
 
 
 def _lambda(node: ast.Lambda, rw: Rewriter) -> ast.expr:
