@@ -13,6 +13,8 @@ __all__ = [
     "ArrayPoke",
     "AtomExpected",
     "AtomOperation",
+    "AtomicOrderingBad",
+    "AtomicValue",
     "CallbackResult",
     "ConstexprLambda",
     "ConstexprRunTime",
@@ -510,3 +512,17 @@ class CallbackResult(UserError, TypeError):
     what = "atom_callback must return an MmaAtom"
     why = "it chooses the atom of each step, but returned {got}"
     fix = "return the atom that was passed in, or atom.set_value(...)"
+
+
+class AtomicOrderingBad(UserError, ValueError):
+    code = "FLY_ATOMIC_ORDERING"
+    what = "unknown memory ordering {got!r}; possible: {allowed}"
+    why = "an ordering says which other accesses may move across this one"
+    fix = "use a member of fx.AtomicOrdering"
+
+
+class AtomicValue(UserError, TypeError):
+    code = "FLY_ATOMIC_VALUE"
+    what = "atomic {op} of {got} is not possible on {dtype}"
+    why = "memory units add, subtract, compare and exchange floats; bit operations are for integers; f-forms for floats"
+    fix = "reinterpret the pointer with fx.recast_iter, or use another operation"
