@@ -109,6 +109,18 @@ def _check_size(op: ir.Operation) -> None:
         )
 
 
+def _scalar_load(op: ir.Operation, device: ir.Operation) -> None:
+    """LLVM 22.1 takes the resource as four words."""
+    b = Builder(op)
+    rsrc, offset = op.operands
+    words = b.emit("llvm.bitcast", b.type("vector<4xi32>"), [b.emit("llvm.ptrtoint", b.type("i128"), [rsrc])])
+    result = op.results[0].type
+    suffix = "v4i32" if isinstance(result, ir.VectorType) else "i32"
+    aux = b.constant(b.type("i32"), _integer(op, "aux"))
+    name = f"llvm.amdgcn.s.buffer.load.{suffix}"
+    replace_op(op, [call_intrinsic(b, device, name, result, [words, offset, aux])])
+
+
 def _check_swizzle(op: ir.Operation, device: ir.Operation) -> None:
     require_constant(op, 1, op.name)
 
@@ -134,4 +146,5 @@ RULES: dict[str, Callable[[ir.Operation, ir.Operation], None]] = {
     "rocdl.global.load.lds": _check_load_lds,
     "rocdl.load.to.lds": _check_load_lds,
     "rocdl.ds_swizzle": _check_swizzle,
+    "rocdl.ptr.s.buffer.load": _scalar_load,
 }

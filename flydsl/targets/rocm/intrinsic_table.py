@@ -104,7 +104,7 @@ raw.ptr.buffer.atomic.fadd f32 (f32, p8, i32, i32, #i32)
 raw.ptr.buffer.atomic.add i64 (i64, p8, i32, i32, #i32)
 raw.ptr.buffer.atomic.swap i64 (i64, p8, i32, i32, #i32)
 raw.ptr.buffer.atomic.cmpswap i32 (i32, i32, p8, i32, i32, #i32)
-s.buffer.load i32 (v4i32, i32, #i32)
+s.buffer.load ~i32 (v4i32, i32, #i32)
 is.shared i1 (p0)
 is.private i1 (p0)
 
