@@ -2,9 +2,12 @@
 
     python benchmarks/layout.py [--wheel PYTHON] [--count 1000] [--json FILE]
 
-Cold: `count` distinct realistic layouts, each once, after clearing every memo. Memoised: the same calls again.
-The wheel (flydsl 0.5.0 in the environment of PYTHON) builds the same operations on the same operands with
-their result types inferred: `fx` is its public function, `op` the bare op constructor underneath. Operands
+Cold: `count` distinct realistic layouts, each once, after clearing every memo. Memoised: the
+same calls again.
+The wheel (flydsl 0.5.0 in the environment of PYTHON) builds the same operations on the same
+operands with
+their result types inferred: `fx` is its public function, `op` the bare op constructor
+underneath. Operands
 exist beforehand and only the call is timed.
 """
 
@@ -23,7 +26,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import flydsl.layout as fl  # noqa: E402
-from flydsl.layout.int_tuple import to_str  # noqa: E402
 
 
 def realistic(i: int) -> str:
@@ -120,8 +122,8 @@ def build(op, cases, bare):
             numbers = []
             if op == "recast_layout":
                 case, numbers = case[:1], [int(n) for n in case[1:]]
-            values = [ir.Operation.create("builtin.unrealized_conversion_cast", results=[typed(a)]).results[0]
-                      for a in case]
+            cast = "builtin.unrealized_conversion_cast"
+            values = [ir.Operation.create(cast, results=[typed(a)]).results[0] for a in case]
             kwargs = {}
             if op == "complement" and bare:
                 kwargs = {"codomain_size": values.pop()}
@@ -134,12 +136,15 @@ def build(op, cases, bare):
 with ir.Context(), ir.Location.unknown():
     lines = json.load(open(sys.argv[1]))
     build("size", lines["size"], False)
-    print(json.dumps({op: [build(op, cases, bare) for bare in (False, True)] for op, cases in lines.items()}))
+    times = {op: [build(op, cases, bare) for bare in (False, True)] for op, cases in lines.items()}
+    print(json.dumps(times))
 """
 
 
 def measure_wheel(python: str, lines: dict[str, list[list[str]]]) -> dict[str, list[float]]:
-    """Return the wheel's medians in microseconds: of fx.<operation>, and of the bare op constructor."""
+    """Return the wheel's medians in microseconds: of fx.<operation>, and of the bare op
+    constructor.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lines.json"
         path.write_text(json.dumps(lines))
@@ -180,7 +185,8 @@ def main() -> None:
     ours = measure_ours(lines)
     wheel = measure_wheel(options.wheel, lines) if options.wheel else {}
     print(
-        f"{platform.python_implementation()} {platform.python_version()}, {options.count} distinct layouts"
+        f"{platform.python_implementation()} {platform.python_version()}, "
+        f"{options.count} distinct layouts"
     )
     print(table(ours, wheel))
     if options.json:

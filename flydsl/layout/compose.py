@@ -9,7 +9,7 @@ from typing import Any
 
 from . import leaf
 from .errors import BasisMismatch, NotDivisible, OperandType, RankMismatch
-from .int_tuple import IntTuple, product, to_str
+from .int_tuple import IntTuple, map_leaves, product, to_str
 from .layout import ComposedLayout, Layout, Tile, expect_layout, from_modes, layout_modes, on_outer
 from .leaf import Basis, Sym
 from .memo import operation
@@ -216,7 +216,9 @@ def _fill(filled: list, shapes: list, rest: int, step: int) -> None:
 
 
 def _same_values(a: Layout, merged: tuple[list, list], inner: list, result: Layout) -> bool:
-    """Return whether the result has the values of a after the inner leaves, within the domain of a."""
+    """Return whether the result has the values of a after the inner leaves, within the domain
+    of a.
+    """
     extent = product(a.shape)
     if type(extent) is not int or not result.is_static:
         return False
@@ -348,6 +350,4 @@ def canonical_pair(shape: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTupl
 
 def scaled(layout: Layout, factor: Any) -> Layout:
     """Return the layout with every stride multiplied."""
-    from .int_tuple import map_leaves
-
     return Layout(layout.shape, map_leaves(lambda d: leaf.mul(d, factor), layout.stride))

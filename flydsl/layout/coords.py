@@ -16,7 +16,6 @@ from .int_tuple import (
     as_modes,
     basis_tuple,
     coord_add,
-    has_none,
     product,
     to_str,
     weakly_congruent,
@@ -165,17 +164,6 @@ def get_1d_coord(index: IntTuple, layout: Layout) -> Any:
     """Return the column-major linear coordinate of an index."""
     _checked_index(index, layout)
     return _linear(_coordinate(index, layout.shape, layout.stride), layout.shape)
-
-
-def call_layout(layout: Any, coord: tuple) -> Any:
-    """Return layout(*coord): an index, or the sub-layout where the coordinate is None."""
-    if has_none(coord):
-        from .modes import slice_
-
-        return slice_(layout, coord)
-    if type(layout.shape) is not tuple and len(coord) == 1:
-        coord = coord[0]
-    return crd2idx(coord, layout)
 
 
 def all_coords(shape: IntTuple) -> list:

@@ -22,6 +22,7 @@ from .int_tuple import (
     as_modes,
     ceil_div,
     congruent,
+    int_tuple_product_each,
     leaves,
     map_leaves,
     product,
@@ -30,7 +31,7 @@ from .int_tuple import (
     tuple_rank,
 )
 from .inverse import complement, gaps, left_inverse
-from .layout import ComposedLayout, Layout, Tile, from_modes, layout_modes
+from .layout import ComposedLayout, Layout, Tile, from_modes, layout_modes, make_ordered_layout
 from .leaf import Sym
 from .measure import cosize, size
 from .modes import append
@@ -103,7 +104,9 @@ def _first_difference(got: list, wanted: list) -> str | None:
 
 
 def broken_composition(operands: list, result: Any, op: str) -> str | None:
-    """composition(a, b)(c) == a(b(c)), by mode for a tile; dynamic leaves of a may be any number."""
+    """composition(a, b)(c) == a(b(c)), by mode for a tile; dynamic leaves of a may be any
+    number.
+    """
     a, b, r = _outer(operands[0]), operands[1], _outer(result)
     cases = [(a, b, r)]
     if isinstance(b, Tile):
@@ -158,7 +161,9 @@ def _differs(a: Layout, inner: Layout, part: Layout) -> str | None:
 
 
 def _leaf_parts(shape: Any, stride: Any, part_shape: Any, part_stride: Any) -> Iterator[tuple]:
-    """Yield (extent, stride, what became of it) for each leaf; rank-1 tuples have been unwrapped."""
+    """Yield (extent, stride, what became of it) for each leaf; rank-1 tuples have been
+    unwrapped.
+    """
     if type(shape) is not tuple:
         yield shape, stride, Layout(part_shape, part_stride)
     elif len(shape) == 1:
@@ -302,9 +307,6 @@ def _copies(op: str, block: Layout, tiler: Layout, r: Layout) -> tuple[Any, Any]
 
 
 def _broken_tile_to_shape(operands: list, result: Any, op: str) -> str | None:
-    from .int_tuple import int_tuple_product_each
-    from .layout import make_ordered_layout
-
     block, target, order = operands
     outer = _outer(block)
     extents = as_modes(int_tuple_product_each(target))
@@ -446,7 +448,8 @@ TABLE: tuple[Deviation, ...] = (
     Deviation(
         "left-inverse-interleaved",
         ("left_inverse",),
-        "strides interleave or are negative: the reference's layout does not map indices back, so we refuse",
+        "strides interleave or are negative: the reference's layout does not map indices back, so "
+        "we refuse",
         broken_left_inverse,
         ("left_inverse", ("(6,9):(19,69)",), "(19,3,9):(0,1,6)"),
     ),
@@ -495,7 +498,8 @@ TABLE: tuple[Deviation, ...] = (
     Deviation(
         "ordered-profile",
         ("make_ordered_layout",),
-        "the order nests deeper than the shape: the reference's shape and stride nest differently, we refuse",
+        "the order nests deeper than the shape: the reference's shape and stride nest differently, "
+        "we refuse",
         broken_ordered,
         ("make_ordered_layout", ("4", "(0)"), "4:(1)"),
     ),

@@ -311,8 +311,8 @@ def elem_less(a: IntTuple, b: IntTuple) -> Any:
     """Return whether every leaf of `a` is below its partner in `b`: bool, or Sym when decided
     at run time.
 
-    A leaf of `a` against a tuple is below it when it is below ... its product; higher rank than
-    `b` is never below.
+    A leaf against a tuple is compared with its first leaf; a higher rank than that of `b` is never
+    below.
     """
     _refuse_layouts(a, b)
     return _elem_less(a, b)
@@ -369,7 +369,9 @@ def slice_tuple(x: IntTuple, coord: IntTuple) -> tuple:
 
 
 def dice_tuple(x: IntTuple, coord: IntTuple) -> tuple:
-    """Return the sub-trees of `x` where `coord` is not None, collected in one flat tuple of modes."""
+    """Return the sub-trees of `x` where `coord` is not None, collected in one flat tuple of
+    modes.
+    """
     if type(coord) is not tuple:
         return () if coord is None else (x,)
     if type(x) is not tuple or len(x) != len(coord):

@@ -26,6 +26,7 @@ from .int_tuple import (
     tuple_depth,
     tuple_is_static,
     tuple_rank,
+    unflatten_tuple,
     weakly_congruent,
 )
 from .leaf import Basis, Sym
@@ -69,7 +70,7 @@ class Layout:
 
     def __call__(self, *coord: Any) -> Any:
         """Return the index of a coordinate, or the sub-layout when the coordinate has a None."""
-        from .coords import call_layout
+        from .modes import call_layout  # built on Layout
 
         return call_layout(self, make_int_tuple(coord))
 
@@ -310,7 +311,9 @@ def make_layout(shape: Any, stride: Any) -> Layout:
 
 
 def compact_column_major(shape: IntTuple, start: Any = 1) -> IntTuple:
-    """Return strides which fill `shape` without gaps, first mode fastest, beginning with `start`."""
+    """Return strides which fill `shape` without gaps, first mode fastest, beginning with
+    `start`.
+    """
     return _compact(shape, start)[0]
 
 
@@ -484,8 +487,6 @@ def flatten(x: Any) -> Any:
 
 def unflatten(x: Any, profile: IntTuple) -> Any:
     """Return the leaves of a tuple or layout nested like `profile`."""
-    from .int_tuple import unflatten_tuple
-
     if isinstance(x, (Layout, ComposedLayout)):
         return on_outer(
             lambda l: Layout(unflatten_tuple(l.shape, profile), unflatten_tuple(l.stride, profile)),

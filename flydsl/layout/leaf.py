@@ -61,7 +61,9 @@ _sym_width, _sym_div, _sym_value = Sym.width.__set__, Sym.div.__set__, Sym.value
 
 
 class Basis:
-    """A coordinate leaf: `value` times the unit coordinate at path `modes`, outermost mode first."""
+    """A coordinate leaf: `value` times the unit coordinate at path `modes`, outermost mode
+    first.
+    """
 
     __slots__ = ("value", "modes")
 
@@ -97,7 +99,9 @@ Leaf = int | Sym | Basis | None
 
 
 class Builder(Protocol):
-    """What makes payloads of results: one method, called with payloads or Python ints as operands."""
+    """What makes payloads of results: one method, called with payloads or Python ints as
+    operands.
+    """
 
     def binary(self, op: str, lhs: Any, rhs: Any, width: int) -> Any:
         """Return the payload of `lhs op rhs`; op is one of add sub mul div mod ceil_div min max
@@ -363,7 +367,9 @@ def both(a: Any, b: Any) -> Any:
 
 
 def bits(op: str, a: Any, b: Any, div: int = 1) -> Any:
-    """Return a bit operation (and or xor shl shr) on two leaves; div of a dynamic result as given."""
+    """Return a bit operation (and or xor shl shr) on two leaves; div of a dynamic result as
+    given.
+    """
     if type(a) is int and type(b) is int:
         return _PYTHON[op](a, b)
     width, _, _ = _dynamic(op, a, b)

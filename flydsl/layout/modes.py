@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from .coords import _evaluate
+from .coords import _evaluate, crd2idx
 from .errors import ModeOutOfRange, OperandType, ProfileMismatch, RankMismatch
 from .int_tuple import (
     IntTuple,
     as_modes,
     coord_add,
     dice_tuple,
+    has_none,
     make_int_tuple,
     slice_tuple,
     to_str,
     tuple_rank,
     weakly_congruent,
+    zip_tuple,
 )
 from .layout import ComposedLayout, Layout, get_mode, on_outer
 from .memo import operation
@@ -70,7 +72,9 @@ def _select_tuple(x: IntTuple, picked: tuple) -> IntTuple:
 
 
 def select(x: Any, picked: Any) -> Any:
-    """Return the modes in the given order; a single one is returned itself, not as a rank-1 tuple."""
+    """Return the modes in the given order; a single one is returned itself, not as a rank-1
+    tuple.
+    """
     return _select(x, tuple(picked))
 
 
@@ -228,10 +232,17 @@ def dice(x: Any, coord: IntTuple) -> Any:
 
 def zip_(a: Any, b: Any) -> Any:
     """Return the modes of two tuples or layouts as pairs."""
-    from .int_tuple import zip_tuple
-
     if isinstance(a, Layout) and isinstance(b, Layout):
         return Layout(zip_tuple(a.shape, b.shape), zip_tuple(a.stride, b.stride))
     if isinstance(a, Layout) or isinstance(b, Layout):
         raise OperandType("zip takes two layouts or two tuples", "zip", (a, b))
     return zip_tuple(a, b)
+
+
+def call_layout(layout: Any, coord: tuple) -> Any:
+    """Return layout(*coord): an index, or the sub-layout where the coordinate is None."""
+    if has_none(coord):
+        return slice_(layout, coord)
+    if type(layout.shape) is not tuple and len(coord) == 1:
+        coord = coord[0]
+    return crd2idx(coord, layout)

@@ -67,7 +67,9 @@ class _Fx:
     def __getattr__(self, name):
         return getattr(fl, name)
 
-    make_shape = staticmethod(lambda *s: s[0] if len(s) == 1 and isinstance(s[0], _It) else fl.make_shape(*s))
+    make_shape = staticmethod(
+        lambda *s: s[0] if len(s) == 1 and isinstance(s[0], _It) else fl.make_shape(*s)
+    )
 
 
 class _It(tuple):
@@ -87,10 +89,29 @@ NAMES = {
     "m": fl.Sym(),
 }
 FRONT_END = (
-    "fx.get(", "get_scalar", "get_leaves", "ir_type", "to_py_value", ".unpack", "fx.static", "thread_idx",
-    "get_static_leaf_int", "(1,4)),None)", "make_int_tuple((1,2))[", "make_int_tuple((1,n)).is", "has no attribute",
-    "fx.idx2crd(5, 8)", "get_hier_coord", "make_coord(None,1))", "E(0)*n", ".get_flat_coord(13)", "*1.5",
-    ".get_1d_coord(13)", "fx.rank(fx.make_tile", "L(fx.make_shape", "make_int_tuple(3)",
+    "fx.get(",
+    "get_scalar",
+    "get_leaves",
+    "ir_type",
+    "to_py_value",
+    ".unpack",
+    "fx.static",
+    "thread_idx",
+    "get_static_leaf_int",
+    "(1,4)),None)",
+    "make_int_tuple((1,2))[",
+    "make_int_tuple((1,n)).is",
+    "has no attribute",
+    "fx.idx2crd(5, 8)",
+    "get_hier_coord",
+    "make_coord(None,1))",
+    "E(0)*n",
+    ".get_flat_coord(13)",
+    "*1.5",
+    ".get_1d_coord(13)",
+    "fx.rank(fx.make_tile",
+    "L(fx.make_shape",
+    "make_int_tuple(3)",
 )
 
 

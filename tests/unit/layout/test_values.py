@@ -11,13 +11,37 @@ from flydsl.layout import Basis, Layout, Swizzle, Sym, Tile
 @pytest.mark.parametrize(
     "text",
     [
-        "4", "(4)", "((4))", "(9,(4,8))", "(?,8)", "?{div=8}", "?{i64}", "?{i64 div=16}", "(*,3)", "1E0",
-        "3E1E0", "?E0", "(4,64):(64,1)", "8:1", "(8):(1)", "(4,8):(1E0,1E1)", "S<3,3,3>",
-        "CS<2,3,[0],3,[1,0]>", "S<3,3,3> o 0 o (8,64):(64,1)", "S<3,3,3> o ?{div=64} o 64:1",
-        "32:2 o 5 o [32:1 o 7 o (4,8):(1,4)]", "S<3,0,3> o 0 o (8,8):(8,1) o 4 o (2,2):(1,2)", "[4|8]",
-        "[4|*]", "[4:2|(2,4):(1,8)]", "[[2|2]|8]", "!fly.memref<f32, global, (4,8):(1,4)>",
-        "!fly.memref<f16, shared, (8,8):(8,1), align<16>, S<3,3,3>>", "!fly.ptr<f16, shared, S<3,3,3>>",
-        "!fly.coord_tensor<(0,?{div=4}), (4,8):(1E0,1E1)>", "!fly.ptr<f8E4M3FNUZ, global, align<4>>",
+        "4",
+        "(4)",
+        "((4))",
+        "(9,(4,8))",
+        "(?,8)",
+        "?{div=8}",
+        "?{i64}",
+        "?{i64 div=16}",
+        "(*,3)",
+        "1E0",
+        "3E1E0",
+        "?E0",
+        "(4,64):(64,1)",
+        "8:1",
+        "(8):(1)",
+        "(4,8):(1E0,1E1)",
+        "S<3,3,3>",
+        "CS<2,3,[0],3,[1,0]>",
+        "S<3,3,3> o 0 o (8,64):(64,1)",
+        "S<3,3,3> o ?{div=64} o 64:1",
+        "32:2 o 5 o [32:1 o 7 o (4,8):(1,4)]",
+        "S<3,0,3> o 0 o (8,8):(8,1) o 4 o (2,2):(1,2)",
+        "[4|8]",
+        "[4|*]",
+        "[4:2|(2,4):(1,8)]",
+        "[[2|2]|8]",
+        "!fly.memref<f32, global, (4,8):(1,4)>",
+        "!fly.memref<f16, shared, (8,8):(8,1), align<16>, S<3,3,3>>",
+        "!fly.ptr<f16, shared, S<3,3,3>>",
+        "!fly.coord_tensor<(0,?{div=4}), (4,8):(1E0,1E1)>",
+        "!fly.ptr<f8E4M3FNUZ, global, align<4>>",
     ],
 )
 def test_parse_prints_back(text):
@@ -27,7 +51,9 @@ def test_parse_prints_back(text):
     assert to_text(fl.parse(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "(4", "4:", "S<1,2>", "[4|", "4 5", "?{div=}", "(4,,8)", "!fly.tensor<4>"])
+@pytest.mark.parametrize(
+    "text", ["", "(4", "4:", "S<1,2>", "[4|", "4 5", "?{div=}", "(4,,8)", "!fly.tensor<4>"]
+)
 def test_parse_refuses(text):
     with pytest.raises(fl.ParseError) as caught:
         fl.parse(text)
@@ -35,15 +61,24 @@ def test_parse_refuses(text):
 
 
 def test_repr_can_be_evaluated():
-    names = {"Layout": Layout, "Sym": Sym, "Basis": Basis, "Tile": Tile, "Swizzle": Swizzle,
-             "ComposedLayout": fl.ComposedLayout}
+    names = {
+        "Layout": Layout,
+        "Sym": Sym,
+        "Basis": Basis,
+        "Tile": Tile,
+        "Swizzle": Swizzle,
+        "ComposedLayout": fl.ComposedLayout,
+    }
     for text in ("(4,?{i64 div=4}):(2E0,1)", "S<3,3,3> o 0 o (8,(2,4)):(8,(1,2))", "[4|(2):(1)|*]"):
         value = fl.parse(text)
         assert eval(repr(value), names) == value
 
 
 def test_values_are_immutable_and_hashable():
-    values = [fl.parse(t) for t in ("(4,8):(8,1)", "S<3,3,3>", "[4|8]", "S<3,3,3> o 0 o 8:1", "?{div=4}", "1E0")]
+    values = [
+        fl.parse(t)
+        for t in ("(4,8):(8,1)", "S<3,3,3>", "[4|8]", "S<3,3,3> o 0 o 8:1", "?{div=4}", "1E0")
+    ]
     for value in values:
         assert hash(value) == hash(fl.parse(str(value)))
         with pytest.raises(AttributeError):

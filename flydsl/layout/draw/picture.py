@@ -1,0 +1,81 @@
+"""The table which builders fill and renderers print, and its colours.
+
+Colours are safe for colour-blind readers: light tints of the Okabe-Ito set under dark text, and for
+degrees a single blue ramp whose lightness falls, so that grey print keeps the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+TINTS = (
+    "#cfe8fa",  # sky blue
+    "#fde3b5",  # orange
+    "#bfe6d9",  # green
+    "#f6d3e4",  # purple
+    "#fbf6b0",  # yellow
+    "#c3d7ea",  # blue
+    "#f7cdb9",  # vermilion
+    "#e3e3e3",  # grey
+)
+RAMP = ("#eef4fa", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
+TERMINAL_TINTS = (153, 222, 151, 218, 229, 110, 216, 252)
+TERMINAL_RAMP = (255, 153, 117, 75, 68, 26, 18)
+DARK_FROM = 5  # ramp steps from here on need light text
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place: what is written large and small, and its colour.
+
+    `tint` counts through TINTS without end; with `ramp` it is a step of RAMP. A marked cell is
+    framed.
+    """
+
+    text: str
+    small: str = ""
+    tint: int = 0
+    ramp: bool = False
+    mark: bool = False
+
+    @property
+    def fill(self) -> str:
+        return RAMP[min(self.tint, len(RAMP) - 1)] if self.ramp else TINTS[self.tint % len(TINTS)]
+
+    @property
+    def terminal_fill(self) -> int:
+        if self.ramp:
+            return TERMINAL_RAMP[min(self.tint, len(TERMINAL_RAMP) - 1)]
+        return TERMINAL_TINTS[self.tint % len(TERMINAL_TINTS)]
+
+    @property
+    def is_dark(self) -> bool:
+        return self.ramp and self.tint >= DARK_FROM
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Rows of cells (None: empty place), a title, a caption, and labels of rows and columns."""
+
+    title: str
+    rows: tuple[tuple[Cell | None, ...], ...]
+    row_labels: tuple[str, ...]
+    col_labels: tuple[str, ...]
+    caption: str = ""
+    beside: tuple["Picture", ...] = field(default=())
+
+    def __post_init__(self):
+        assert all(len(r) == len(self.col_labels) for r in self.rows), "rows and columns disagree"
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(c for row in self.rows for c in row if c is not None)
+
+    @property
+    def widest(self) -> int:
+        """Return the number of characters of the longest line in a cell."""
+        return max((max(len(c.text), len(c.small)) for c in self.cells), default=1)
+
+    @property
+    def has_small(self) -> bool:
+        return any(c.small for c in self.cells)
