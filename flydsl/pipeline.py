@@ -9,6 +9,7 @@ TO_LOWERED = (
     "fly-convert-atom-call-to-ssa-form",
     "fly-promote-regmem-to-vectorssa",
     "cse",
+    "fly-lower-raw-memref",
     "convert-fly-to-rocdl",
     "canonicalize,cse",
 )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flydsl.diag import UnsupportedHint
+from flydsl.ir import current, ir
 
 KNOWN_HINTS = (
     "waves_per_eu",
@@ -70,6 +71,13 @@ class CompilationContext:
         """Return the hints in force."""
         current = cls.get_current()
         return dict(current.hints) if current is not None else {}
+
+    @property
+    def gpu_module_body(self) -> ir.Block:
+        """The body of the gpu.module under construction, made on first use: where older kernels declare their LDS."""
+        from flydsl.compiler.kernel_function import gpu_module
+
+        return gpu_module(current()).regions[0].blocks[0]
 
     def add_link_lib(self, path: str) -> None:
         """Link a device bitcode file into this compile."""

@@ -15,6 +15,7 @@ PASSES: dict[str, tuple[str, bool]] = {
     "fly-int-swizzle-simplify": ("fly_int_swizzle_simplify", False),
     "fly-convert-atom-call-to-ssa-form": ("fly_convert_atom_call_to_ssa_form", False),
     "fly-promote-regmem-to-vectorssa": ("fly_promote_regmem_to_vectorssa", False),
+    "fly-lower-raw-memref": ("fly_lower_raw_memref", False),
     "convert-fly-to-rocdl": ("convert_fly_to_rocdl", True),
 }
 

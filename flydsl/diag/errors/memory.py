@@ -56,6 +56,7 @@ __all__ = [
     "ShuffleMode",
     "ShuffleValue",
     "SliceKeepsNothing",
+    "SmemIndex",
     "SpaceWrong",
     "StateValue",
     "StaticBase",
@@ -526,3 +527,10 @@ class AtomicValue(UserError, TypeError):
     what = "atomic {op} of {got} is not possible on {dtype}"
     why = "memory units add, subtract, compare and exchange floats; bit operations are for integers; f-forms for floats"
     fix = "reinterpret the pointer with fx.recast_iter, or use another operation"
+
+
+class SmemIndex(UserError, TypeError):
+    code = "FLY_SMEM_INDEX"
+    what = "an index must be an integer, got {got}"
+    why = "elements of LDS are addressed by integers"
+    fix = "pass a Python int, an Int32 or a raw index"
