@@ -102,9 +102,24 @@ def scatter(buffer: Buffer, off: Any, value: Any, n: int | None, bits: int, m: A
             index = np.broadcast_to(index, shape + index.shape[off.ndim :])
         view[index] = items
         return
-    lanes = np.flatnonzero(np.broadcast_to(m, shape))
+    lanes = active_lanes(m, shape)
     k = index.shape[off.ndim :]
     view[pick(index, off.ndim, shape, lanes)] = pick(items, items.ndim - len(k), shape, lanes)
+
+
+_last_mask: list[Any] = [None, None, None]
+
+
+def active_lanes(m: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the flat numbers of a mask's lanes; the last answer is kept, because one access asks several times.
+
+    Masks are never changed in place, so identity is enough.
+    """
+    if _last_mask[0] is m and _last_mask[1] == shape:
+        return _last_mask[2]
+    lanes = np.flatnonzero(np.broadcast_to(m, shape))
+    _last_mask[:] = m, shape, lanes
+    return lanes
 
 
 def pick(x: Any, ndim: int, shape: tuple[int, ...], lanes: np.ndarray) -> Any:

@@ -27,7 +27,7 @@ def report_holes(launch: Any) -> None:
                 "never-written",
                 f"{int(missing.sum())} of {missing.size} elements of `{a.name}` were never written, the first at {tuple(map(int, first))}\n"
                 + picture(missing),
-                span=launch.reporter.span(shadow.sites[0]),
+                span=launch.reporter.span(next(iter(shadow.sites))),
                 tensor=a.name,
                 index=tuple(map(int, first)),
                 severity="note",

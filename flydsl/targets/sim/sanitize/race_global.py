@@ -31,7 +31,7 @@ class RegionShadow:
         self.cells = -(-cells // 16) * 16
         self.writers = Buffer(np.zeros(self.cells, np.int32).view(np.uint8))
         self._readers: Buffer | None = None
-        self.sites: list[int] = []
+        self.sites: dict[int, int] = {}
         self.site_numbers: Buffer | None = None
         self.writes: list[tuple] = []  # of the open interval: (machine, site, cells, lanes)
         self.reads: list[tuple] = []
@@ -65,17 +65,17 @@ class RegionShadow:
     def note_site(self, site: int, cell: Any, k: int, m: Any) -> None:
         """Remember which store wrote the cells; free while there is only one store."""
         if site not in self.sites:
-            self.sites.append(site)
+            self.sites[site] = len(self.sites)
             if len(self.sites) == 2:
                 self.site_numbers = Buffer(np.zeros(self.cells, np.uint8))
         if self.site_numbers is not None:
-            number = np.full(k, min(self.sites.index(site), 255), np.uint8)
+            number = np.full(k, min(self.sites[site], 255), np.uint8)
             scatter(self.site_numbers, cell, number, k, low_bits(cell), m)
 
     def site_of(self, cell: int) -> int:
         """Return the store that wrote a cell last."""
         number = 0 if self.site_numbers is None else int(self.site_numbers.raw[cell])
-        return self.sites[min(number, len(self.sites) - 1)]
+        return list(self.sites)[min(number, len(self.sites) - 1)]
 
 
 class GlobalRaces:
@@ -103,7 +103,7 @@ class GlobalRaces:
                 self._own.clear()
             groups = (np.arange(machine.slab.first, machine.slab.first + machine.G) % GROUP_LIMIT + 1) << THREAD_BITS
             threads = machine.first_thread + np.arange(machine.B)
-            found = self._own[key] = (groups[:, None] | threads[None, :]).astype(np.int32)
+            found = self._own[key] = groups.astype(np.int32)[:, None] + threads.astype(np.int32)[None, :]
         return found
 
     # --- accesses --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.mask import expand
-from flydsl.targets.sim.memory import Buffer, gather, low_bits, pick, scatter
+from flydsl.targets.sim.memory import Buffer, active_lanes, gather, low_bits, pick, scatter
 
 UNWRITTEN, WRITTEN, PENDING = 0, 1, 2
 THREAD_BITS = 10
@@ -128,12 +128,12 @@ def lanes_of(machine: Any, off: Any, m: Any) -> tuple[Any, Any, Any]:
         shape = (g, b // ws)
     else:
         first = machine.first_thread + np.arange(b)
-        active = None if m is None else expand(m, (g, b))
+        active = m
         shape = (g, b)
     if active is None:
         wide = np.broadcast_to(off, shape).reshape(-1)
         return wide, np.broadcast_to(first, shape).reshape(-1), np.broadcast_to(np.arange(g)[:, None], shape).reshape(-1)
-    lanes = np.flatnonzero(active)
+    lanes = np.flatnonzero(active) if shared else active_lanes(m, shape)
     wide = off if off.ndim else np.broadcast_to(off, (1, 1))
     threads = first.reshape(-1).take(lanes) if first.ndim == 2 else first.take(lanes % shape[1])
     return pick(wide, 2, shape, lanes), threads, lanes // shape[1]
@@ -146,7 +146,7 @@ def values_of(machine: Any, value: Any, n: int | None, off: Any, m: Any) -> np.n
         m = machine.mask0
     whole = value if n is not None else value[..., None]
     if m is not None and off.ndim == 2 and off.shape[1] > 1 and whole.ndim == 3:
-        lanes = np.flatnonzero(expand(m, (g, b)))
+        lanes = active_lanes(m, (g, b))
         return np.ascontiguousarray(pick(whole, 2, (g, b), lanes)).view(np.uint8).reshape(len(lanes), -1)
     wide = np.broadcast_to(whole, (g, b, whole.shape[-1]))
     data = np.ascontiguousarray(wide).view(np.uint8).reshape(g, b, -1)
