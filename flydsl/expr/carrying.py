@@ -7,10 +7,11 @@ leaves; static values and register tensors (memory of the lane) become nothing; 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from flydsl import layout as la
-from flydsl.dialects.values import BUFFER_DESC, LLVM_SPACE, REGISTER, dynamic_leaves
+from flydsl.dialects.values import BUFFER_DESC, LLVM_SPACE, REGISTER, dynamic_leaves, with_leaves
 from flydsl.expr.int_tuples import IntTuple, from_leaves, get_leaf_values
 from flydsl.expr.pointers import carried_pointer, rebuilt_pointer
 from flydsl.expr.values import FlyValue, build, wrap
@@ -70,6 +71,29 @@ def _assemble(plain: Any, leaves: Iterator[ir.Value]) -> FlyValue:
             base = _assemble(plain.base, leaves)
             return build("fly.make_view", (base, _assemble(plain.layout, leaves)))
     return from_leaves(plain, [next(leaves) for _ in range(count)])
+
+
+def can_continue(entry: Any, produced: Any) -> bool:
+    """Return whether a value of type `produced` may take the place of one of type `entry` in the next round of a loop.
+
+    Both are plain values. The produced one may promise more (a larger divisor or alignment), never less or something else.
+    """
+    if entry == produced:
+        return True
+    mine, theirs = dynamic_leaves(entry), dynamic_leaves(produced)
+    if type(entry) is not type(produced) or len(mine) != len(theirs):
+        return False
+    if any(a.width != b.width or b.div % a.div for a, b in zip(mine, theirs, strict=True)):
+        return False
+    return with_leaves(_aligned_as(entry, produced), iter(mine)) == entry
+
+
+def _aligned_as(entry: Any, produced: Any) -> Any:
+    if isinstance(produced, MemRef):
+        return replace(produced, ptr=_aligned_as(entry.ptr, produced.ptr))
+    if isinstance(produced, Ptr) and produced.align_bytes % entry.align_bytes == 0:
+        return replace(produced, align_bytes=entry.align_bytes)
+    return produced
 
 
 def flat_types(plain: Any, types: Types) -> list[ir.Type]:

@@ -96,6 +96,12 @@ class FlyValue:
 
         return flatten(self)
 
+    def __can_continue_as__(self, entry: FlyValue) -> bool:
+        """Whether this value may take the place of `entry` in the next round of a loop: its type promises at least as much."""
+        from flydsl.expr.carrying import can_continue
+
+        return can_continue(entry.plain, self.plain)
+
     __construct_from_ir_values__ = Rebuilder()
 
     @classmethod
