@@ -3,6 +3,7 @@
 The functions take the branches or bodies as functions, and the variables as names and values; rewritten code does not use them.
 """
 
+import ast
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -16,9 +17,11 @@ from flydsl.frontend.bounds import counter_bounds
 from flydsl.frontend.carry import Mismatch, Node
 from flydsl.frontend.merge import Merge, merge_expression, mismatch_error
 from flydsl.frontend.regions import ForRegion, IfRegion, WhileRegion
+from flydsl.frontend.rewrite.names import names_in
 from flydsl.frontend.truth import as_i1, condition
+from flydsl.ir import ir
 
-__all__ = ["ASTRewriter", "CanonicalizeWhile", "InsertEmptyYieldForSCFFor", "ReplaceIfWithDispatch"]
+__all__ = ["ASTRewriter", "CanonicalizeWhile", "FallbackLocations", "InsertEmptyYieldForSCFFor", "ReplaceIfWithDispatch"]
 
 
 class ASTRewriter:
@@ -26,8 +29,31 @@ class ASTRewriter:
 
     @staticmethod
     def transform(fn: FunctionType) -> FunctionType:
-        """Return the rewritten function."""
-        return rewritten(fn)
+        """Return the rewritten function; a `fn` without closure runs it from now on, too."""
+        new = rewritten(fn)
+        if new is not fn and fn.__closure__ is None:
+            twin = f"_fly_twin_{id(new)}"
+            scope: dict[str, Any] = {}
+            exec(f"def forward(*args, **kwargs):\n    return {twin}(*args, **kwargs)", scope)
+            fn.__globals__[twin] = new
+            fn.__code__ = scope["forward"].__code__
+        return new
+
+
+class FallbackLocations:
+    """Locations for ops that are built without one. Tracing gives every op its place, so nothing is rewritten for it."""
+
+    @staticmethod
+    def rewrite_globals() -> dict[str, Any]:
+        """Return `_flydsl_loc(file, line, column)`, a context manager that makes a place the current location."""
+        return {"_flydsl_loc": ir.Location.file}
+
+
+def _collect_assigned_vars(stmts: list[ast.stmt], active_symbols: Sequence[set[str]]) -> list[str]:
+    """Return the variables that statements bind, in order, of those that are active."""
+    active = set().union(*active_symbols)
+    handlers = {n.name for s in stmts for n in ast.walk(s) if isinstance(n, ast.ExceptHandler)}
+    return [n for n in names_in(stmts).stores if n in active and n not in handlers]
 
 
 class ReplaceIfWithDispatch:

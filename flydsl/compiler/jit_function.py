@@ -9,6 +9,7 @@ from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from flydsl import arch as chips
 from flydsl.compiler.compile_module import compile_module
 from flydsl.compiler.context import CompilationContext, checked_hints
 from flydsl.compiler.fingerprint import captured_state
@@ -124,8 +125,7 @@ class JitFunction:
     def _compile(self, arguments: Sequence[tuple[str, JitArgument]]) -> CompiledArtifact:
         hints = {**self.compile_hints, **CompilationContext.get_compile_hints()}
         with CompilationContext.create(hints) as context:
-            arch = target_arch()
-            trace = Trace(arch)
+            trace = Trace(chips.get(target_arch()).name)
             with trace, hinted(hints):
                 self._trace(trace, arguments)
                 return compile_module(trace, self.func.__name__, context)

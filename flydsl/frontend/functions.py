@@ -130,7 +130,7 @@ def _compile(node: ast.FunctionDef, original: CodeType, source: FunctionSource) 
     compiled = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE_FLAGS)
     inner = _inner(_inner(compiled, "_outer"), source.class_name) if source.class_name else _inner(compiled, "_outer")
     code = _inner(inner, node.name)
-    names = {"co_name": original.co_name, "co_firstlineno": original.co_firstlineno}
+    names = {"co_name": original.co_name}  # not co_firstlineno: the line table counts from it, and decorators are gone
     if hasattr(original, "co_qualname"):
         names["co_qualname"] = original.co_qualname
     return code.replace(**names)

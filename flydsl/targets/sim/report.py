@@ -263,5 +263,4 @@ def python_format(text: str) -> str:
 
 def failure(findings: list[Finding]) -> SimFindings:
     """Return the exception that carries findings."""
-    error = SimFindings(text=findings[0].message, findings=findings)
-    return error
+    return SimFindings(text=findings[0].message, findings=findings, at=findings[0].span)
