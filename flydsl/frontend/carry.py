@@ -97,8 +97,8 @@ def unify(a: Any, b: Any, path: str = "", then: "View" = NOTHING, other: "View" 
     if ka == OPAQUE:
         return _unify_opaque(a, b, path)
     keys, parts = take_apart(a, ka, then)
-    keys_b, parts_b = take_apart(b, kb, other)
-    if keys != keys_b:
+    parts_b = _parts_as(b, kb, keys, other)
+    if parts_b is None:
         raise Mismatch(path, _shape_detail(a, b), a, b)
     nodes = [unify(x, y, path + _step(ka, k), then, other) for k, x, y in zip(keys, parts, parts_b)]
     return Items(a, ka, keys, nodes)
@@ -193,6 +193,9 @@ class Leaf(Node):
     def _values(self, value: Any, path: str) -> list:
         exemplar = self.exemplar
         if value.__class__ is exemplar.__class__:
+            fits = getattr(value, "__can_continue_as__", None)
+            if fits is not None and value is not exemplar and not fits(exemplar):
+                raise Mismatch(path, f"expected {exemplar}, produced {value}", exemplar, value)
             return value.__extract_to_ir_values__()
         converted = convert_like(value, exemplar)
         if converted is None:
@@ -229,10 +232,10 @@ class Items(Node):
             raise Mismatch(
                 path, f"expected {describe(self.exemplar)}, produced {describe(value)}", self.exemplar, value
             )
-        keys, parts = take_apart(value, self.kind, view)
-        if keys != self.keys:
+        parts = _parts_as(value, self.kind, self.keys, view)
+        if parts is None:
             raise Mismatch(path, _shape_detail(self.exemplar, value), self.exemplar, value)
-        for key, node, part in zip(keys, self.nodes, parts):
+        for key, node, part in zip(self.keys, self.nodes, parts):
             node.flatten(part, out, path + _step(self.kind, key), view)
 
     def rebuild(self, values: Iterator) -> Any:
@@ -253,6 +256,17 @@ def take_apart(value: Any, kind: int, view: View = NOTHING) -> tuple[list, list]
         return list(value.__dict__), list(value.__dict__.values())
     names = [f.name for f in dataclasses.fields(value)]
     return names, [getattr(value, n) for n in names]
+
+
+def _parts_as(value: Any, kind: int, keys: list, view: View) -> list | None:
+    """Return the elements of a container in the order of `keys`, None if its keys are others."""
+    own, parts = take_apart(value, kind, view)
+    if own == keys:
+        return parts
+    if kind in (LIST, TUPLE) or len(own) != len(keys):
+        return None
+    by_key = dict(zip(own, parts))
+    return [by_key[k] for k in keys] if all(k in by_key for k in keys) else None
 
 
 def _as_of(value: Any, view: View) -> Any:

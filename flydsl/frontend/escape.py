@@ -46,7 +46,9 @@ def explain_name_error(error: NameError, code: Any) -> BaseException:
     construct = f"the {site.construct} loop at line {site.span.line}" if loop else f"the if at line {site.span.line}"
     region = construct if loop else f"{_REGIONS[where]} {construct}"
     at = Span(code.co_filename, line, column, end, code.co_name)
-    return RegionLocal(at=at, name=found.group(1), region=region, construct=construct, reason=_REASONS[where])
+    explained = RegionLocal(at=at, name=found.group(1), region=region, construct=construct, reason=_REASONS[where])
+    explained.__suppress_context__ = True
+    return explained
 
 
 class Escaped:

@@ -41,6 +41,8 @@ def _needs_dispatch(func: ast.expr, rw) -> bool:
         root = root.value
     if not isinstance(root, ast.Name) or rw.is_local(root.id):
         return True
+    if root.id == RUNTIME:
+        return False
     if root.id not in rw.globals:
         return not (root is func and hasattr(builtins, root.id))
     return not _is_library(rw.globals[root.id], root is not func)

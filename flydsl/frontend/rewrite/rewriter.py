@@ -18,6 +18,7 @@ from flydsl.frontend.rewrite.return_ import RETURNED
 from flydsl.frontend.rewrite.static import init_loop
 from flydsl.frontend.site import Site
 
+_PASSING = ("_fly_value", "_fly_subject")  # read only where they were bound
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -145,7 +146,8 @@ class Rewriter:
     def own_names(self, names: Names) -> tuple[str, ...]:
         """Return the variables of this function that some code binds, itself or through a nested function that it may call."""
         inner = self.rebound if names.has_call else ()
-        return tuple(n for n in dict.fromkeys([*names.stores, *sorted(inner)]) if n not in self.global_names)
+        found = dict.fromkeys([*names.stores, *sorted(inner)])
+        return tuple(n for n in found if n not in self.global_names and not n.startswith(_PASSING))
 
     def make_site(
         self, construct: str, node: ast.stmt, end: ast.expr, names: tuple, live, checked, inside: Names
