@@ -1,0 +1,43 @@
+"""Every check twice: the broken kernel is reported at the right lines, its sound twin is silent, under every schedule."""
+
+import numpy as np
+import pytest
+from launching import run
+from pairs import PAIRS, Pair
+
+from flydsl.targets.sim import RunReport
+
+
+def launch(pair: Pair, body: str, **options: object) -> RunReport:
+    a, b = (np.zeros(pair.size, np.int32) for _ in range(2))
+    return run(pair.text(body), "k", pair.grid, pair.block, a, b, **{"on_finding": "collect", **pair.options, **options})
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda p: p.name)
+def test_broken_kernel_is_reported(pair: Pair) -> None:
+    findings = launch(pair, pair.broken).findings
+    found = [f for f in findings if f.kind == pair.kind]
+    assert found, [str(f) for f in findings]
+    lines = {(f.span.line if f.span else None, f.other.line if f.other else None) for f in found}
+    assert pair.lines in lines or pair.lines[::-1] in lines, (lines, pair.lines)
+    assert found[0].severity == pair.severity
+    assert found[0].why and found[0].fix and found[0].block is not None
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda p: p.name)
+@pytest.mark.parametrize("schedule", ("lockstep", "ahead", "reverse", "random:7"))
+def test_sound_kernel_is_silent(pair: Pair, schedule: str) -> None:
+    report = launch(pair, pair.sound, **({} if pair.options else {"schedule": schedule}))
+    assert [str(f) for f in report.findings] == []
+
+
+@pytest.mark.parametrize("pair", [p for p in PAIRS if p.kind in ("race", "missing-wait", "uninitialised")], ids=lambda p: p.name)
+@pytest.mark.parametrize("schedule", ("ahead", "reverse", "random:7"))
+def test_verdict_does_not_depend_on_the_schedule(pair: Pair, schedule: str) -> None:
+    kinds = {f.kind for f in launch(pair, pair.broken, schedule=schedule).findings}
+    assert kinds & {pair.kind, "race", "missing-wait"}
+
+
+@pytest.mark.parametrize("pair", PAIRS[:3], ids=lambda p: p.name)
+def test_a_check_that_is_off_is_silent(pair: Pair) -> None:
+    assert launch(pair, pair.broken, checks=frozenset({"bounds", "uninit"})).findings == []

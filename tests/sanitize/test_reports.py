@@ -1,0 +1,127 @@
+"""Texts of findings, modes, reports that are not errors, and whole kernels."""
+
+import warnings
+
+import numpy as np
+import pytest
+from kernels_ir import VEC_ADD, gemm, kernel, lds_array, module, softmax
+from launching import run
+from pairs import PAIRS
+
+from flydsl.diag.errors.simulator import SimFindings
+from flydsl.targets.sim.options import CHECKS
+
+
+def test_race_text_names_both_lines_and_the_missing_barrier() -> None:
+    x = np.zeros((4, 1024), np.float32)
+    with pytest.raises(SimFindings) as caught:
+        run(softmax(second_barrier=False), "softmax", 4, 256, x, np.zeros_like(x))
+    text = str(caught.value)
+    assert "error[FLY_SIM_RACE]" in text and "softmax.py:41:9" in text and "array `red` of LDS" in text
+    assert "missing: no barrier between line 41 and line 4" in text
+    assert "fix: put a barrier between the two accesses" in text
+
+
+@pytest.mark.parametrize("schedule", ("lockstep", "ahead", "reverse", "random:2"))
+def test_sound_softmax_and_gemm_are_silent(schedule: str) -> None:
+    x = np.random.default_rng(0).normal(size=(5, 1024)).astype(np.float32)
+    report = run(softmax(), "softmax", 5, 256, x, np.zeros_like(x), schedule=schedule, on_finding="collect")
+    assert report.findings == []
+    a, b = (np.random.default_rng(s).normal(size=(128, 64)).astype(np.float16) for s in (1, 2))
+    c = np.zeros((128, 128), np.float32)
+    report = run(gemm(128, 128, 64), "gemm", 1, 256, a, b, c, schedule=schedule, on_finding="collect")
+    assert report.findings == []
+    assert np.abs(c - a.astype(np.float64) @ b.astype(np.float64).T).max() < 1e-4
+
+
+def test_gemm_without_its_second_barrier_races() -> None:
+    a, b = (np.zeros((128, 64), np.float16) for _ in range(2))
+    report = run(gemm(128, 128, 64, barriers=False), "gemm", 1, 256, a, b, np.zeros((128, 128), np.float32), on_finding="collect")
+    assert {f.kind for f in report.findings} == {"race"} and {f.tensor for f in report.findings} == {"tile_a", "tile_b"}
+
+
+def test_modes() -> None:
+    pair = PAIRS[0]
+    args = ("k", 2, 128, np.zeros(1024, np.int32), np.zeros(1024, np.int32))
+    with pytest.raises(SimFindings):
+        run(pair.text(pair.broken), *args)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run(pair.text(pair.broken), *args, on_finding="warn")
+    assert any("FLY_SIM_RACE" in str(w.message) for w in caught)
+    report = run(pair.text(pair.broken), *args, on_finding="collect")
+    assert len(report.findings) == 1 and report.findings[0].count > 1
+
+
+def test_bank_report() -> None:
+    """Rows of 32 words read down a column meet in one bank; padded rows do not."""
+    def body(row: int) -> str:
+        return f"""
+      %base = llvm.mlir.addressof @buf : !llvm.ptr<3>
+      %w = arith.constant {row} : i32
+      %j = arith.muli %tid, %w : i32
+      %p = llvm.getelementptr %base[%j] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+      llvm.store %tid, %p {{alignment = 4 : i64}} : i32, !llvm.ptr<3>"""
+
+    for row, degree in ((32, 32), (33, 1), (1, 1), (2, 2), (4, 4)):
+        text = module(kernel("k", "%A: !llvm.ptr<1>", body(row)), lds=lds_array("buf", 16384))
+        report = run(text, "k", 1, 64, np.zeros(1, np.int32), checks=frozenset({"banks"}))
+        (measured,) = report.banks.rows.values()
+        assert measured.degree == degree, row
+
+
+def test_holes_are_drawn() -> None:
+    a, b = np.ones((8, 32), np.float32), np.ones((8, 32), np.float32)
+    c = np.zeros((8, 32), np.float32)
+    report = run(VEC_ADD, "vec_add", 1, 256, a, b, c, 208, checks=frozenset({*CHECKS, "holes"}), on_finding="collect")
+    (hole,) = report.findings
+    assert (hole.kind, hole.tensor, hole.index, hole.severity) == ("never-written", "C", (6, 16), "note")
+    assert "48 of 256" in hole.message and "################................" in hole.message
+
+
+def test_partial_buffer_stores_split_cells() -> None:
+    """The ragged end of a bounded buffer is stored element by element; neighbours of other workgroups stay apart."""
+    body = """
+      %s = arith.constant 0 : i16
+      %c512 = arith.constant 504 : i32
+      %z = arith.constant 0 : i32
+      %c16 = arith.constant 16 : i32
+      %o = arith.muli %tid, %c16 : i32
+      %gb = arith.muli %bid, %c512 : i32
+      %p = llvm.getelementptr %A[%gb] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i8
+      %nr = arith.constant 504 : i64
+      %fl = arith.constant 159744 : i32
+      %r = rocdl.make.buffer.rsrc %p, %s, %nr, %fl : !llvm.ptr<1> to !llvm.ptr<8>
+      %v = vector.broadcast %bid : i32 to vector<4xi32>
+      rocdl.raw.ptr.buffer.store %v, %r, %o, %z, 0 : vector<4xi32>"""
+    a = np.zeros(126 * 3, np.int32)
+    report = run(module(kernel("k", "%A: !llvm.ptr<1>", body)), "k", 3, 64, a, on_finding="collect")
+    assert report.findings == [] and a.tolist() == [g for g in range(3) for _ in range(126)]
+
+
+def test_split_k_with_ordered_atomics_is_not_judged() -> None:
+    """Workgroups that hand over data through a counter with fences: reads are ordered by it."""
+    body = """
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %c64 = arith.constant 64 : i32
+      %p = llvm.getelementptr %A[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+      llvm.store %tid, %p {alignment = 4 : i64} : i32, !llvm.ptr<1>
+      llvm.fence syncscope("agent") release
+      %first = arith.cmpi eq, %tid, %c0 : i32
+      %old = scf.if %first -> (i32) {
+        %t = llvm.atomicrmw add %B, %c1 syncscope("agent") acq_rel : !llvm.ptr<1>, i32
+        scf.yield %t : i32
+      } else {
+        scf.yield %c0 : i32
+      }
+      %mine = rocdl.readfirstlane %old : i32
+      %last = arith.cmpi eq, %mine, %c1 : i32
+      scf.if %last {
+        %v = llvm.load %A {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+        %q = llvm.getelementptr %C[%tid] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+        llvm.store %v, %q {alignment = 4 : i64} : i32, !llvm.ptr<1>
+      }"""
+    text = module(kernel("k", "%A: !llvm.ptr<1>, %B: !llvm.ptr<1>, %C: !llvm.ptr<1>", body))
+    report = run(text, "k", 2, 64, np.zeros(128, np.int32), np.zeros(1, np.int32), np.zeros(64, np.int32), on_finding="collect")
+    assert report.findings == []
