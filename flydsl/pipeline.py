@@ -10,6 +10,7 @@ TO_LOWERED = (
     "fly-promote-regmem-to-vectorssa",
     "cse",
     "fly-lower-raw-memref",
+    "fly-lower-small-floats",
     "convert-fly-to-rocdl",
     "canonicalize,cse",
 )

@@ -16,6 +16,7 @@ PASSES: dict[str, tuple[str, bool]] = {
     "fly-convert-atom-call-to-ssa-form": ("fly_convert_atom_call_to_ssa_form", False),
     "fly-promote-regmem-to-vectorssa": ("fly_promote_regmem_to_vectorssa", False),
     "fly-lower-raw-memref": ("fly_lower_raw_memref", False),
+    "fly-lower-small-floats": ("fly_lower_small_floats", True),
     "convert-fly-to-rocdl": ("convert_fly_to_rocdl", True),
 }
 

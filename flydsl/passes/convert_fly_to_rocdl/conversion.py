@@ -87,8 +87,8 @@ class Conversion:
     # Building blocks
 
     def elem(self, name: str) -> ir.Type:
-        """Return the MLIR type of an element type name."""
-        return self.types.by_name[name]
+        """Return the type in which an element lies in memory; narrower ones than a byte share bytes."""
+        return self.types.i8 if name.startswith(("f8", "f6", "f4")) or name == "i4" else self.types.by_name[name]
 
     def advance(self, pointer: ir.Value, elem: ir.Type, index: int | ir.Value) -> ir.Value:
         """Return an LLVM pointer moved by `index` elements."""

@@ -28,6 +28,8 @@ def _alloca(conv: Conversion, op: ir.Operation) -> None:
     """Register memory that could not be promoted: private memory of the lane."""
     info: Ptr = value_of(op.result.type)
     elems = ir.IntegerAttr(op.attributes["elems"]).value
+    if element_bits(info.elem) in (4, 6):
+        elems = -(-elems * element_bits(info.elem) // 8)
     align = max(info.align_bytes, min(16, elems * element_bits(info.elem) // 8))
     attrs = {
         "elem_type": ir.TypeAttr.get(conv.elem(info.elem)),
