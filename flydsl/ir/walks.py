@@ -25,13 +25,20 @@ def children(op: ir.Operation) -> list[ir.Operation]:
 
 
 def each(op: ir.Operation, visit: Callable[[ir.Operation], None]) -> None:
-    """Call `visit` for `op` and everything inside it."""
+    """Call `visit` for `op` and everything inside it; what it raises ends the walk and comes out as it is."""
+    raised: list[Exception] = []
 
     def advance(inner: ir.Operation) -> ir.WalkResult:
-        visit(inner)
+        try:
+            visit(inner)
+        except Exception as error:  # the bindings would turn it into a RuntimeError with a text
+            raised.append(error)
+            return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
     op.walk(advance)
+    if raised:
+        raise raised[0]
 
 
 def collect(op: ir.Operation, names: frozenset[str] | set[str]) -> list[ir.Operation]:

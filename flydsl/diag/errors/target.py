@@ -9,6 +9,7 @@ __all__ = [
     "CodegenFailed",
     "IntrinsicNotOnChip",
     "IntrinsicUnknown",
+    "KernelAttributeBad",
     "LdsLimit",
     "LinkFailed",
     "LlvmOptionBad",
@@ -123,6 +124,13 @@ class WorkgroupLimit(UserError, ValueError):
     what = "kernel `{kernel}` is launched with {threads} threads per workgroup, but {arch} allows {limit}"
     why = "the hardware dispatches at most {limit} threads as one workgroup"
     fix = "launch smaller blocks"
+
+
+class KernelAttributeBad(UserError, ValueError):
+    code = "FLY_KERNEL_ATTRIBUTE"
+    what = "kernel `{kernel}` has the attribute {attribute} = {value}"
+    why = "expected {wanted}"
+    fix = "correct unit_attrs or value_attrs of the launch"
 
 
 class MathUnsupported(Unsupported, TypeError):

@@ -7,9 +7,10 @@ would find at O1 and above, which the slim pipeline does not run.
 from __future__ import annotations
 
 from flydsl.arch import Chip
+from flydsl.diag.errors.target import KernelAttributeBad
 from flydsl.ir import ir, walks
-from flydsl.targets.rocm.guards import ModuleFacts
-from flydsl.targets.rocm.options import CodegenOptions
+from flydsl.targets.rocm.guards import ModuleFacts, place
+from flydsl.targets.rocm.options import CodegenOptions, waves_range
 
 # attribute -> the rocdl ops or intrinsics that need the hidden input
 _HIDDEN_INPUTS: dict[str, tuple[str, ...]] = {
@@ -38,16 +39,67 @@ _NEEDS_QUEUE = {"llvm.addrspacecast", "llvm.intr.trap", "llvm.intr.ubsantrap", "
 
 
 def set_attributes(module: ir.Module, facts: ModuleFacts, chip: Chip, options: CodegenOptions) -> None:
-    """Attach to each kernel of `module` what the ops in `facts` allow."""
+    """Attach to each kernel of `module` what the ops in `facts` allow.
+
+    Raises   KernelAttributeBad: a `rocdl.` attribute of a type that would end the process in the translation
+    """
     values = _common(facts, chip, options)
-    wanted = ir.ArrayAttr.get([_entry(key, value) for key, value in values.items()])
     for function in walks.children(module.operation):
         if function.name == "llvm.func" and "rocdl.kernel" in function.attributes:
-            function.attributes["passthrough"] = _merged(function, wanted)
-            if options.waves_per_eu is not None:
-                function.attributes["rocdl.waves_per_eu"] = _waves(options.waves_per_eu)
+            wanted = values | _waves(function, options)
+            _check(function)
+            entries = [_entry(key, value) for key, value in wanted.items()]
+            if "passthrough" in function.attributes:
+                entries = [*ir.ArrayAttr(function.attributes["passthrough"]), *entries]
+            function.attributes["passthrough"] = ir.ArrayAttr.get(entries)
     if options.fast_fp_math:
         _set_fast_math(module.operation)
+
+
+def _waves(function: ir.Operation, options: CodegenOptions) -> dict[str, str]:
+    """Return the occupancy wish; a range only exists in LLVM's spelling, so both go there."""
+    wish = options.waves_per_eu
+    if "rocdl.waves_per_eu" in function.attributes:
+        held = function.attributes["rocdl.waves_per_eu"]
+        text = held.value if isinstance(held, (ir.StringAttr, ir.IntegerAttr)) else ""
+        try:
+            wish = waves_range(text)
+        except ValueError:
+            raise _bad(function, "rocdl.waves_per_eu", held, "an integer or 'least,most'") from None
+        del function.attributes["rocdl.waves_per_eu"]
+    return {} if wish is None else {"amdgpu-waves-per-eu": ",".join(map(str, wish))}
+
+
+_ATTRIBUTE_KINDS: dict[str, tuple[type, str]] = {
+    "rocdl.flat_work_group_size": (ir.StringAttr, "a string 'least,most'"),
+    "rocdl.max_flat_work_group_size": (ir.IntegerAttr, "an integer"),
+    "rocdl.reqd_work_group_size": (ir.DenseI32ArrayAttr, "an array of three i32"),
+    "rocdl.cluster_dims": (ir.DenseI32ArrayAttr, "an array of three i32"),
+    "rocdl.unsafe_fp_atomics": (ir.BoolAttr, "true or false"),
+    "rocdl.uniform_work_group_size": (ir.BoolAttr, "true or false"),
+    "rocdl.no_fine_grained_memory": (ir.UnitAttr, "a unit attribute"),
+    "rocdl.no_remote_memory": (ir.UnitAttr, "a unit attribute"),
+    "rocdl.ignore_denormal_mode": (ir.UnitAttr, "a unit attribute"),
+    "rocdl.kernel": (ir.UnitAttr, "a unit attribute"),
+}
+
+
+def _check(function: ir.Operation) -> None:
+    for name in function.attributes:
+        key = name if isinstance(name, str) else name.name
+        if key.startswith("rocdl."):
+            held = function.attributes[key]
+            if key not in _ATTRIBUTE_KINDS:
+                raise _bad(function, key, held, f"one of {', '.join(sorted(_ATTRIBUTE_KINDS))}")
+            kind, wanted = _ATTRIBUTE_KINDS[key]
+            if not isinstance(held, kind):
+                raise _bad(function, key, held, wanted)
+
+
+def _bad(function: ir.Operation, key: str, held: ir.Attribute, wanted: str) -> KernelAttributeBad:
+    return KernelAttributeBad(
+        kernel=walks.symbol(function), attribute=key, value=str(held), wanted=wanted, at=place(function)
+    )
 
 
 def _common(facts: ModuleFacts, chip: Chip, options: CodegenOptions) -> dict[str, str | None]:
@@ -72,18 +124,6 @@ def _common(facts: ModuleFacts, chip: Chip, options: CodegenOptions) -> dict[str
 def _entry(key: str, value: str | None) -> ir.Attribute:
     name = ir.StringAttr.get(key)
     return name if value is None else ir.ArrayAttr.get([name, ir.StringAttr.get(value)])
-
-
-def _merged(function: ir.Operation, wanted: ir.ArrayAttr) -> ir.ArrayAttr:
-    if "passthrough" not in function.attributes:
-        return wanted
-    return ir.ArrayAttr.get([*ir.ArrayAttr(function.attributes["passthrough"]), *wanted])
-
-
-def _waves(waves: tuple[int, ...]) -> ir.Attribute:
-    if len(waves) == 1:
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), waves[0])
-    return ir.StringAttr.get(f"{waves[0]},{waves[1]}")
 
 
 def _set_fast_math(root: ir.Operation) -> None:

@@ -87,7 +87,7 @@ def _is_odd(text: str) -> bool:
     return any(not _USUAL.fullmatch(s) for s in scalars)
 
 
-def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
+def check_llvm(root: ir.Operation, defined: set[str], chip: Chip) -> ModuleFacts:
     """Return the facts of a module of `llvm` and `rocdl` ops; refuse every other op.
 
     Raises   RocmOpLeft: an op or a cast that no conversion removed
@@ -105,7 +105,7 @@ def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
         elif name.startswith("llvm."):
             llvm_ops.add(name)
             if name == "llvm.call":
-                _note_call(op, defined, facts)
+                _note_call(op, defined, facts, chip)
             elif name == "llvm.call_intrinsic":
                 intrinsic = ir.StringAttr(op.attributes["intrin"]).value
                 facts.intrinsics.setdefault(intrinsic, place(op))
@@ -119,12 +119,12 @@ def check_llvm(root: ir.Operation, defined: set[str]) -> ModuleFacts:
     return facts
 
 
-def _note_call(op: ir.Operation, defined: set[str], facts: ModuleFacts) -> None:
+def _note_call(op: ir.Operation, defined: set[str], facts: ModuleFacts, chip: Chip) -> None:
     callee = op.attributes["callee"].value if "callee" in op.attributes else ""
     if callee.startswith(INTRINSIC_PREFIX):
         facts.intrinsics.setdefault(callee.removeprefix(INTRINSIC_PREFIX), place(op))
     elif callee not in defined:
-        raise UndefinedSymbol(arch="this module", symbols=(callee,), symbols_text=callee or "(indirect)", at=place(op))
+        raise UndefinedSymbol(arch=chip.name, symbols=(callee,), symbols_text=callee or "(indirect)", at=place(op))
     else:
         facts.calls.setdefault(callee, place(op))
 

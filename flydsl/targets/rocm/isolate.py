@@ -152,15 +152,20 @@ def _check_option(name: str) -> None:
 
 
 def _rejected(source: CodegenInput, problem: str, symbols: tuple[str, ...]) -> Exception:
-    places = dict(source.places)
-    for symbol in symbols:
-        return IntrinsicUnknown(
-            name=symbol,
-            hint="",
-            at=places.get(symbol),
-            reason_text="a call of it would become a call of an undefined function",
-        )
+    if symbols:
+        return _unknown(source, symbols[0], "")
     return LlvmRejected(problem=problem)
+
+
+def _unknown(source: CodegenInput, symbol: str, hint: str) -> IntrinsicUnknown:
+    """Name the op: LLVM may have added the types to the name."""
+    called = [(name, at) for name, at in source.places if symbol == name or symbol.startswith(f"{name}.")]
+    name, at = called[0] if called else (symbol, None)
+    if intrinsics.find(name):
+        hint = hint or " with these operand types"
+    return IntrinsicUnknown(
+        name=name, hint=hint, at=at, reason_text="a call of it would become a call of an undefined function"
+    )
 
 
 # what LLVM prints before it ends the process -> (why, fix)
@@ -189,7 +194,12 @@ _REASONS = (
 )
 
 
-def _failed(source: CodegenInput, log: str, status: int | None) -> CodegenFailed:
+_WRONG_TYPES = re.compile(r"^ptr @(?P<name>llvm\.[\w.]+)\s+LLVM ERROR: Broken module", re.MULTILINE)
+
+
+def _failed(source: CodegenInput, log: str, status: int | None) -> Exception:
+    if wrong := _WRONG_TYPES.search(log):
+        return _unknown(source, wrong["name"], "; its operand or result types differ from those of the call")
     lines = [line for line in log.splitlines() if line.strip()]
     problem = next((ln for ln in lines if "error" in ln.lower() or "LLVM ERROR" in ln), lines[0] if lines else "")
     problem = re.sub(r"^(LLVM ERROR|error): ", "", problem) or f"it ended without a message (status {status})"

@@ -34,10 +34,14 @@ class CodegenOptions:
             raise ValueError(f"opt_level must be 0, 1, 2 or 3, got {self.opt_level!r}")
         pairs = self.llvm_options.items() if isinstance(self.llvm_options, Mapping) else self.llvm_options
         object.__setattr__(self, "llvm_options", tuple(sorted(pairs)))
-        object.__setattr__(self, "waves_per_eu", _waves_range(self.waves_per_eu))
+        object.__setattr__(self, "waves_per_eu", waves_range(self.waves_per_eu))
 
 
-def _waves_range(value: int | tuple[int, int] | str | None) -> tuple[int, ...] | None:
+def waves_range(value: int | tuple[int, int] | str | None) -> tuple[int, ...] | None:
+    """Return (n,) or (least, most).
+
+    Raises   ValueError: not a positive number or pair in order
+    """
     if value is None:
         return None
     try:

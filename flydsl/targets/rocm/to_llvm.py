@@ -76,13 +76,15 @@ def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> De
         _run_pipeline(host, chip)
         module = _unwrap(find_gpu_module(host))
         finish(module.operation)
-        facts = guards.check_llvm(module.operation, _defined(module))
+        facts = guards.check_llvm(module.operation, _defined(module), chip)
         facts.odd_types = odd_types
         for name, at in facts.rocdl_ops.items():
             intrinsics.check_chip(name.removeprefix("rocdl."), chip, at)
         for name, at in facts.intrinsics.items():
             intrinsics.check_chip(name, chip, at)
         attributes.set_attributes(module, facts, chip, options)
+        if options.debug_info:
+            _add_line_tables(module)
     return DeviceModule(module, kernels, facts)
 
 
@@ -162,11 +164,22 @@ def _conversion_error(error: ir.MLIRError) -> RocmOpLeft:
 
 
 def _unwrap(device: ir.Operation) -> ir.Module:
-    """Move the functions and globals of a gpu.module into a module of their own."""
-    module = ir.Module.create()
-    for op in walks.children(device):
+    """Move the functions and globals of a gpu.module into a module of their own.
+
+    Its location is a kernel's, which names the compile unit of line tables.
+    """
+    held = walks.children(device)
+    kernel = next((op for op in held if op.name == "llvm.func" and "rocdl.kernel" in op.attributes), device)
+    module = ir.Module.create(kernel.location)
+    for op in held:
         module.body.append(op)
     return module
+
+
+def _add_line_tables(module: ir.Module) -> None:
+    """Attach subprograms, so that LLVM writes a line table; a location without a scope is dropped in translation."""
+    text = "builtin.module(ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly})"
+    PassManager.parse(text).run(module.operation)
 
 
 def _defined(module: ir.Module) -> set[str]:
