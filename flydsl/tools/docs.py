@@ -1,0 +1,73 @@
+"""Writes the generated pages of docs/: `python -m flydsl.tools.docs [--check]`. With --check nothing is written and stale pages are an error."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def errors_page() -> str:
+    """Return docs/errors.md: every code with its texts."""
+    import flydsl.atoms.errors  # noqa: F401  (adds its classes to the catalogue)
+    import flydsl.diag.errors  # noqa: F401
+    from flydsl.diag import InternalError, MissingTool, Unsupported, catalogue
+
+    kinds = {MissingTool: "missing tool", Unsupported: "unsupported", InternalError: "our fault"}
+    lines = ["# Errors", "", "Generated from the catalogue in `flydsl/diag/errors/`; `flydsl explain CODE` prints one.", ""]
+    for code, cls in sorted(catalogue.items()):
+        kind = next((text for base, text in kinds.items() if issubclass(cls, base)), "author's mistake")
+        builtin = next((b.__name__ for b in cls.__mro__ if b.__module__ == "builtins" and b not in (object, Exception)), "")
+        lines += [f"## {code}", "", f"*{kind}*; also a `{builtin}`.", "", f"> {cls.what}", ""]
+        lines += [f"**Why** {cls.why}", ""] if cls.why else []
+        lines += [f"**Fix** {cls.fix}", ""] if cls.fix else []
+        if cls.example:
+            lines += ["```python", "# before", cls.example[0], "", "# after", cls.example[1], "```", ""]
+    return "\n".join(lines)
+
+
+def environment_page() -> str:
+    """Return docs/environment.md: every switch."""
+    from flydsl.utils import env
+
+    lines = ["# Environment variables", "", "Declared in `flydsl/utils/env.py`. *Key*: a different value compiles anew.", ""]
+    for name, group in env.GROUPS.items():
+        lines += [f"## {name}: {type(group).__doc__.strip()}", "", "| variable | default | key | meaning |", "|---|---|---|---|"]
+        for option in group.options():
+            default = "" if option.default in ("", []) else f"`{option.default}`"
+            lines.append(f"| `{option.env_var}` | {default} | {'yes' if option.in_key else ''} | {option.description} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def atoms_page() -> str:
+    """Return docs/atoms.md: every atom per chip with its lane map."""
+    from flydsl.atoms import catalogue
+
+    return "\n".join(catalogue.pages())
+
+
+PAGES = {"errors.md": errors_page, "environment.md": environment_page, "atoms.md": atoms_page}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write or check all pages."""
+    check = "--check" in (sys.argv[1:] if argv is None else argv)
+    stale = []
+    for name, make in PAGES.items():
+        path = ROOT / "docs" / name
+        text = make().rstrip("\n") + "\n"
+        if path.exists() and path.read_text() == text:
+            continue
+        stale.append(name)
+        if not check:
+            path.write_text(text)
+            sys.stdout.write(f"wrote docs/{name}\n")
+    if check and stale:
+        sys.stderr.write(f"stale: {', '.join(stale)}; run `python3 dev.py docs`\n")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
