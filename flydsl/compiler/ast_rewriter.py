@@ -1,6 +1,7 @@
 """FlyDSL's names for what `flydsl.frontend` does: rewriting by hand, and run-time control flow from Python callables.
 
-The functions take the branches or bodies as functions, and the variables as names and values; rewritten code does not use them.
+The functions take the branches or bodies as functions, and the variables as names and values; rewritten code
+does not use them.
 """
 
 import ast
@@ -21,7 +22,13 @@ from flydsl.frontend.rewrite.names import names_in
 from flydsl.frontend.truth import as_i1, condition
 from flydsl.ir import ir
 
-__all__ = ["ASTRewriter", "CanonicalizeWhile", "FallbackLocations", "InsertEmptyYieldForSCFFor", "ReplaceIfWithDispatch"]
+__all__ = [
+    "ASTRewriter",
+    "CanonicalizeWhile",
+    "FallbackLocations",
+    "InsertEmptyYieldForSCFFor",
+    "ReplaceIfWithDispatch",
+]
 
 
 class ASTRewriter:
@@ -41,7 +48,7 @@ class ASTRewriter:
 
 
 class FallbackLocations:
-    """Locations for ops that are built without one. Tracing gives every op its place, so nothing is rewritten for it."""
+    """Locations for ops built without one. Tracing gives every op its place, so nothing is rewritten for it."""
 
     @staticmethod
     def rewrite_globals() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What classes implement to be arguments, to cross control flow and to be stored; functions that call it on any value."""
+"""What classes implement to be arguments, to cross control flow and to be stored; functions that call it."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""Which Python construct stands at a place: tells why Python asked for the truth of a run-time value. Imports no MLIR."""
+"""Which Python construct stands at a place, and so asked for the truth of a run-time value. Imports no MLIR."""
 
 import ast
 import linecache
@@ -48,7 +48,7 @@ def _name(node: ast.AST, span: Span) -> tuple[str, str] | None:
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         tests = [t for g in node.generators for t in g.ifs]
         if any(_covers(t, span) for t in tests):
-            return "the `if` of a comprehension", "its length must be static: keep all elements and choose with `x if c else y`"
+            return "the `if` of a comprehension", "a list has a static length: keep all, choose with `x if c else y`"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS:
         return f"`{node.func.id}(...)`", _CALLS[node.func.id]
     if isinstance(node, ast.BoolOp):

@@ -1,7 +1,7 @@
 """`const_expr`, `range_constexpr`, and a typed `range`: how a kernel says what is decided while it is traced.
 
-Inside kernels the frontend turns `range(...)` and `fx.range(...)` into run-time loops; the function here gives the type checkers their types
-and serves plain Python code.
+Inside kernels the frontend turns `range(...)` and `fx.range(...)` into run-time loops; the function here gives
+the type checkers their types and serves plain Python code.
 """
 
 import builtins

@@ -1,4 +1,4 @@
-"""From Python source to traced control flow: `rewritten(fn)` makes the function that the compiler runs to trace a kernel."""
+"""From Python source to traced control flow: `rewritten(fn)` is what the compiler runs to trace a kernel."""
 
 from flydsl.frontend.functions import rewritten
 

@@ -1,12 +1,14 @@
 """How a Python value crosses a region boundary: flatten to IR values, rebuild from IR values.
 
 The only place that knows kinds of values; loops, branches and returns use it for all of them. Values with the methods
-`__extract_to_ir_values__` and `__construct_from_ir_values__` (scalars, vectors, pointers, tensors, layouts, tuples of integers,
-structs, user classes) are leaves; lists, tuples, dicts, dataclasses and SimpleNamespace are taken apart; Python numbers become
-Int32 (Int64 if too large), Float32 or Boolean; raw SSA values stay raw. Anything else may cross unchanged only.
+`__extract_to_ir_values__` and `__construct_from_ir_values__` (scalars, vectors, pointers, tensors, layouts,
+tuples of integers, structs, user classes) are leaves; lists, tuples, dicts, dataclasses and SimpleNamespace are
+taken apart; Python numbers become Int32 (Int64 if too large), Float32 or Boolean; raw SSA values stay raw.
+Anything else may cross unchanged only.
 
-A `Node` describes how one value is taken apart. `plan(value)` makes the node of a loop's initial value; `unify(a, b)` the
-node of what is one value or the other; `node.flatten(value, out)` appends IR values, `node.rebuild(it)` makes the value again.
+A `Node` describes how one value is taken apart. `plan(value)` makes the node of a loop's initial value;
+`unify(a, b)` the node of what is one value or the other; `node.flatten(value, out)` appends IR values,
+`node.rebuild(it)` makes the value again.
 """
 
 import copy

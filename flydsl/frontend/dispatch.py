@@ -1,8 +1,9 @@
 """Calls from rewritten code: plain Python functions of the user are rewritten too, once, when they are first called.
 
-`__fly__.call(f)` returns what to call instead of `f`: a rewritten twin of a Python function or method of user code, or `f` itself (classes,
-builtins, functions of libraries and of this package, generators, functions without control flow). In a plain helper,
-`range` over static bounds stays a Python loop: a helper may index Python lists with its counter.
+`__fly__.call(f)` returns what to call instead of `f`: a rewritten twin of a Python function or method of user
+code, or `f` itself (classes, builtins, functions of libraries and of this package, generators, functions
+without control flow). In a plain helper, `range` over static bounds stays a Python loop: a helper may index
+Python lists with its counter.
 """
 
 import sys
@@ -48,7 +49,7 @@ def _callable_object(f: Any, cls: type) -> Any:
     """An object with `__call__` written in user code behaves as a method."""
     known = _call_classes.get(cls, _UNKNOWN)
     if known is _UNKNOWN:
-        method = None if isinstance(f, type) else getattr(cls, "__call__", None)
+        method = None if isinstance(f, type) else getattr(cls, "__call__", None)  # noqa: B004
         known = method if method.__class__ is FunctionType and not _is_foreign(method) else None
         _call_classes[cls] = known
     if known is None:
@@ -99,7 +100,7 @@ def is_rewritten(code: CodeType) -> bool:
 
 
 def _is_foreign(f: FunctionType) -> bool:
-    """Return whether a function belongs to this package, the standard library or a library that does not use the DSL."""
+    """Return whether a function belongs to this package or to a library that does not use the DSL."""
     code = f.__code__
     if is_internal(code) or code.co_flags & _GENERATOR_FLAGS:
         return True

@@ -1,6 +1,7 @@
 """Values that do not leave a region: variables bound only inside, and contents of objects that cannot be merged.
 
-Rewritten code unbinds such variables, so that Python raises NameError where they are read; `explain_name_error` tells why.
+Rewritten code unbinds such variables, so that Python raises NameError where they are read; `explain_name_error`
+tells why.
 """
 
 import re

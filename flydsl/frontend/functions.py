@@ -1,6 +1,7 @@
 """`rewritten(fn)`: the function whose body traces control flow, cached by code object.
 
-The twin has the signature, defaults, globals and closure cells of the original; its code keeps file name, lines and columns.
+The twin has the signature, defaults, globals and closure cells of the original; its code keeps file name, lines
+and columns.
 """
 
 import __future__
@@ -35,7 +36,8 @@ class _Template:
 def rewritten(fn: FunctionType, *, kernel: bool = False) -> FunctionType:
     """Return a function that does what `fn` does and traces control flow on run-time values.
 
-    `kernel`: the returned values are ignored. Cheap on second use; each closure of one code object gets its own cells.
+    `kernel`: the returned values are ignored. Cheap on second use; each closure of one code object gets its own
+    cells.
     Raises   NoSource: the source cannot be read; GeneratorInKernel
     """
     if is_rewritten(fn.__code__):
@@ -114,7 +116,7 @@ def _as_def(source: FunctionSource) -> ast.FunctionDef:
 
 
 def _compile(node: ast.FunctionDef, original: CodeType, source: FunctionSource) -> CodeType:
-    """Compile the definition inside a function that has the free variables, and a class of the same name for private names."""
+    """Compile the definition inside a function with the free variables, and its class for private names."""
     node.type_params = []
     definition: ast.stmt = node
     if source.class_name is not None:

@@ -1,7 +1,9 @@
-"""Python objects that traced code changes in place: what they hold before a branch, put back, and changed to the merged content.
+"""Python objects that traced code changes in place: what they hold before a branch, put back, and changed to
+the merged content.
 
-Tracing runs both branches of a run-time `if`, one after the other, on the same Python objects. So the content of the lists, dicts and
-objects that a branch can reach is remembered before it, and put back before the other branch is traced.
+Tracing runs both branches of a run-time `if`, one after the other, on the same Python objects. So the content
+of the lists, dicts and objects that a branch can reach is remembered before it, and put back before the other
+branch is traced.
 """
 
 import dataclasses
@@ -116,7 +118,7 @@ class Heap:
                 put(cell.obj, cell.kind, cell.before)
 
     def changed(self) -> list[tuple[Cell, Any, Any]]:
-        """Return (cell, content after the first branch, content after the second) of the objects that a branch changed."""
+        """Return (cell, content after the first branch, after the second) of the objects that a branch changed."""
         found = []
         for cell in self.cells:
             now = content(cell.obj, cell.kind)

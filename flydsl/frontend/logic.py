@@ -1,8 +1,9 @@
 """`and`, `or`, `not`, `a if c else b` and comparison chains on run-time values.
 
-Rewriting turns `a and b` into `and_(b if and_first(a) else None)`: Python evaluates `a`, then `b` only if it is needed, in
-the user's own scope. What is under way between the two calls is kept on a stack. The right side is traced into a branch of an
-`scf.if`; if its ops may run anyway (no memory access, no division by zero) they move out and the result is one `arith.andi`.
+Rewriting turns `a and b` into `and_(b if and_first(a) else None)`: Python evaluates `a`, then `b` only if it is
+needed, in the user's own scope. What is under way between the two calls is kept on a stack. The right side is
+traced into a branch of an `scf.if`; if its ops may run anyway (no memory access, no division by zero) they move
+out and the result is one `arith.andi`.
 """
 
 from typing import Any

@@ -1,7 +1,8 @@
 """What a run-time loop hands from one iteration to the next.
 
-Variables bound in the body that are read in a later iteration or after the loop, and places that the body changes in place
-(`x[i] = v`, `obj.attr = v`, `list.append`, `atom.set_value`): their values enter as block arguments and leave as results.
+Variables bound in the body that are read in a later iteration or after the loop, and places that the body
+changes in place (`x[i] = v`, `obj.attr = v`, `list.append`, `atom.set_value`): their values enter as block
+arguments and leave as results.
 """
 
 from dis import get_instructions
@@ -152,7 +153,7 @@ class LoopCarry:
         raise mismatch_error(m, label, f"{site.construct}-body", f"the {site.construct} loop", at, notes)
 
     def added(self, variables: dict, ip_outside) -> list[tuple[Any, Any, str]]:
-        """Return (name, node, values, fillers) of internal variables that the body bound first, such as a returned value."""
+        """Return (name, node, values, fillers) of internal variables that the body bound first: a returned value."""
         found = []
         for name, old in self.before.items():
             value = variables.get(name, UNBOUND)

@@ -1,7 +1,8 @@
 """`for` and `while` while tracing.
 
-The objects made here answer the code that `rewrite.for_` and `rewrite.while_` make. A loop that Python runs has `open` False and
-iterates as usual; a run-time loop has `open` True, its body is traced once between `enter` and `leave`.
+The objects made here answer the code that `rewrite.for_` and `rewrite.while_` make. A loop that Python runs has
+`open` False and iterates as usual; a run-time loop has `open` True, its body is traced once between `enter` and
+`leave`.
 """
 
 import builtins
@@ -41,7 +42,7 @@ class PythonLoop:
 
 
 def for_loop(site: Site, keep_static: bool, callee: Any, args: tuple, hints: dict) -> "PythonLoop | ForLoop":
-    """Begin `for ... in range(...)`. With `keep_static` (plain helper functions) a range of static bounds stays a Python loop."""
+    """Begin `for ... in range(...)`; with `keep_static` (plain helpers) static bounds make a Python loop."""
     if callee not in _RANGES:
         return PythonLoop(callee(*args, **hints))
     if keep_static and not hints and is_static_range(args):

@@ -1,6 +1,7 @@
 """What a variable is after a run-time `if`: the value of one branch or the other.
 
-`Merge` collects the pairs that differ, checks their types, yields their IR values from the branches and rebuilds the merged values.
+`Merge` collects the pairs that differ, checks their types, yields their IR values from the branches and
+rebuilds the merged values.
 """
 
 from typing import Any
@@ -24,7 +25,8 @@ class Merge:
         self.pairs: list[tuple] = []
 
     def add(self, name: str, a: Any, b: Any) -> None:
-        """Add a pair. On a path that ends in a jump a variable is never read, so it need not fit; a returned value must.
+        """Add a pair. On a path that ends in a jump a variable is never read, so it need not fit; a returned
+        value must.
 
         Raises   Mismatch: the two cannot be one value
         """
@@ -103,7 +105,7 @@ def mismatch_error(
 def _advice(m: Mismatch, name: str) -> str:
     before, after = m.before, m.after
     if carry.kind_of(before) in (carry.LIST, carry.DICT) and before.__class__ is after.__class__:
-        return "keep length and keys the same, for example by filling it with zeros first; or make the condition compile-time"
+        return "keep length and keys the same, for example fill it with zeros first; or make the condition compile-time"
     wanted = describe(before)
     if carry.kind_of(after) in (carry.LEAF, carry.NUMBER) and carry.kind_of(before) in (carry.LEAF, carry.NUMBER):
         got = describe(after)

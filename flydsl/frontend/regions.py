@@ -1,7 +1,8 @@
 """Builders of scf.if, scf.for and scf.while, and the regions that are open while their bodies are traced.
 
-A body is traced into its own block; the op with results is made when the body's values are known, and takes the block over. An
-`scf.if` without results is made once. Each open region keeps the insertion point that it interrupted.
+A body is traced into its own block; the op with results is made when the body's values are known, and takes the
+block over. An `scf.if` without results is made once. Each open region keeps the insertion point that it
+interrupted.
 """
 
 import threading
@@ -50,7 +51,7 @@ class Region:
             pass
 
     def abandon(self) -> None:
-        """End an op that an exception left, so that it is valid and never runs: Python objects may hold values made in it."""
+        """End an op that an exception left: valid, and never run. Python objects may hold values made in it."""
         self.complete()
         never = self.create("scf.if", (), (constant(self.trace.types.i1, False),), 2)
         block = never.regions[0].blocks.append()
@@ -183,7 +184,7 @@ class ForRegion(LoopRegion):
 
 
 class WhileRegion(LoopRegion):
-    """scf.while over (going, carried...): the condition is computed before the loop and at the end of each iteration."""
+    """scf.while over (going, carried...): the condition is computed before the loop and after each iteration."""
 
     __slots__ = ("going",)
 
@@ -209,7 +210,6 @@ class WhileRegion(LoopRegion):
         self.move_body(self.op.regions[1])
         old.erase()
         return list(self.op.results)
-
 
     def complete(self) -> None:
         self.finish(constant(self.trace.types.i1, False), self.arguments, [])

@@ -19,9 +19,10 @@ UNBOUND = _Unbound()
 class Site:
     """One construct. Names are in the order in which the code first binds them.
 
-    `live` are names whose value is read after the construct (for a loop: also in a later iteration); `checked` are names that
-    are bound and never read, whose types must agree all the same; the other names are temporaries and do not leave.
-    `changes` are places changed in place: (base name, kind, key). `watch` are names whose containers may change out of sight.
+    `live` are names whose value is read after the construct (for a loop: also in a later iteration); `checked`
+    are names that are bound and never read, whose types must agree all the same; the other names are
+    temporaries and do not leave. `changes` are places changed in place: (base name, kind, key). `watch` are
+    names whose containers may change out of sight.
     """
 
     construct: str

@@ -1,7 +1,8 @@
-"""From a function object to the syntax tree of its definition, with the positions of the user's file. Imports no MLIR.
+"""From a function object to the syntax tree of its definition, with the positions of the user's file. Imports
+no MLIR.
 
-Only the lines of the definition are parsed (a kernel file of 2,000 lines costs 20 ms otherwise); where those lines cannot be cut out
-by indentation (a string that starts in column 0), the whole file is parsed instead.
+Only the lines of the definition are parsed (a kernel file of 2,000 lines costs 20 ms otherwise); where those
+lines cannot be cut out by indentation (a string that starts in column 0), the whole file is parsed instead.
 """
 
 import ast
@@ -110,7 +111,7 @@ def _indent(line: str) -> int:
 
 
 def _find_lambda(code: CodeType, lines: list[str]) -> ast.Lambda | None:
-    """Return the lambda at the code's line; where several stand there, the one with the same parameters and bytecode."""
+    """Return the lambda at the code's line; of several the one with the same parameters and position."""
     try:
         tree = ast.parse("".join(lines))
     except SyntaxError:

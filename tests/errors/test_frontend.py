@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "frontend"))
-from hosted import traced  # noqa: E402
+from hosted import traced
 
-import flydsl.diag as diag  # noqa: E402
-import flydsl.expr.control as fx  # noqa: E402
-from flydsl.expr.control import const_expr, range_constexpr  # noqa: E402
-from flydsl.expr.numeric.classes import Float32, Int32, Int64  # noqa: E402
+import flydsl.diag as diag
+import flydsl.expr.control as fx
+from flydsl.expr.control import const_expr, range_constexpr
+from flydsl.expr.numeric.classes import Float32, Int32, Int64
 
 
 class Keeper:
@@ -194,25 +194,25 @@ def no_yield(n, m):
 
 def yield_too_much(n, m):
     for i, st in range(n, init=[m]):
-        r = yield [m, m]  # <-
+        yield [m, m]  # <-
 
 
 def yield_other_type(n, m):
     for i, st in range(n, init=[m]):
-        r = yield [1.0]  # <-
+        yield [1.0]  # <-
 
 
 def yield_in_the_middle(n, m):
     for i, st in range(n, init=[m]):
-        r = yield [m]  # <-
-        r = yield [m]
+        yield [m]  # <-
+        yield [m]
 
 
 def break_with_explicit_state(n, m):
     for i, st in range(n, init=[m]):  # <-
         if i > 3:
             break
-        r = yield [m]
+        yield [m]
 
 
 def generator(n, m):  # <-

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from flydsl.expr.control import const_expr
 from flydsl.frontend import functions
 
 FOLDER = Path(__file__).parent / "rewritten"
@@ -62,7 +63,7 @@ def while_loop(n, m):
 
 
 def logic(n, m):
-    return (n and m) or not n < m < f(n)
+    return (n and m) or not n < m < helper(n)
 
 
 def conditional_expression(n, m):
@@ -131,7 +132,9 @@ CASES = [
 def test_rewritten(fn, request, monkeypatch):
     seen = []
     compile_ = functions._compile
-    monkeypatch.setattr(functions, "_compile", lambda node, *rest: seen.append(ast.unparse(node)) or compile_(node, *rest))
+    monkeypatch.setattr(
+        functions, "_compile", lambda node, *rest: seen.append(ast.unparse(node)) or compile_(node, *rest)
+    )
     functions._make(fn, keep_static=False, kernel=False)
     golden = FOLDER / f"{fn.__name__}.py.txt"
     if request.config.getoption("--update-golden", default=False):

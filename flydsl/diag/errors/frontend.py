@@ -71,7 +71,9 @@ class CarryMismatch(UserError, TypeError):
 class CarryNone(UserError, TypeError):
     code = "FLY_CARRY_NONE"
     what = "{region}: variable '{name}' is None before {construct} and {produced} inside it"
-    why = "the value after {construct} would be None or a run-time value, depending on what happens when the kernel runs"
+    why = (
+        "the value after {construct} would be None or a run-time value, depending on what happens when the kernel runs"
+    )
     fix = "give '{name}' a value of that type before {construct}"
     example = ("best = None\nif c:\n    best = fx.Int32(1)", "best = fx.Int32(0)\nif c:\n    best = fx.Int32(1)")
 
@@ -79,7 +81,7 @@ class CarryNone(UserError, TypeError):
 class CarryOpaque(UserError, TypeError):
     code = "FLY_CARRY_OPAQUE"
     what = "Cannot extract IR values from {cls}: {region} re-binds '{name}', which is {described}"
-    why = "only DSL values, Python numbers and lists, tuples, dicts, dataclasses or structs of them can change at run time"
+    why = "only DSL values, numbers, and lists, tuples, dicts, dataclasses or structs of them change at run time"
     fix = (
         "choose it with a compile-time condition (`if fx.const_expr(...)`), or give {cls} the methods "
         "__extract_to_ir_values__ and __construct_from_ir_values__"
@@ -104,8 +106,8 @@ class RegionLocal(UserError, NameError):
 class EscapedValue(UserError, ValueError):
     code = "FLY_ESCAPED_VALUE"
     what = "a value made inside {region} is used outside of it{variable}"
-    why = "the value exists only where the kernel runs that region; it left through a Python object that tracing cannot follow"
-    fix = "assign the result to a variable of the function that contains {region}, so that it is carried out"
+    why = "it exists only where the kernel runs that region, and left through an object that tracing cannot follow"
+    fix = "assign the result to a variable of the function that contains {region}: variables are carried out"
 
 
 class MixedReturn(UserError, TypeError):
@@ -126,7 +128,7 @@ class LoopStep(UserError, ValueError):
     code = "FLY_LOOP_STEP"
     what = "the step of a run-time loop must be positive, got {step}"
     why = "run-time loops count upwards"
-    fix = "loop upwards and compute the falling index: `for k in range(n): i = n - 1 - k`; or unroll with fx.range_constexpr"
+    fix = "loop upwards and compute the index, `i = n - 1 - k`; or unroll with fx.range_constexpr"
 
 
 class BothUnrollHints(UserError, ValueError):
@@ -139,7 +141,7 @@ class BothUnrollHints(UserError, ValueError):
 class RangeArguments(UserError, TypeError):
     code = "FLY_RANGE_ARGUMENTS"
     what = "{problem}"
-    why = "run-time loops take range(stop), range(start, stop) or range(start, stop, step), and init=, unroll=, unroll_full="
+    why = "run-time loops take range(start, stop, step), and init=, unroll=, unroll_full="
     fix = "{advice}"
 
 
@@ -166,7 +168,7 @@ class YieldCount(UserError, TypeError):
 
 class GeneratorInKernel(Unsupported, TypeError):
     code = "FLY_GENERATOR"
-    what = "`{function}` is a generator; yield is supported at the end of a `for ... in range(..., init=...)` only"
+    what = "`{function}` is a generator; yield stands only at the end of a `for ... in range(..., init=...)`"
     why = "a kernel cannot be suspended and resumed"
     fix = "return a list, or pass a function that is called for each element"
 

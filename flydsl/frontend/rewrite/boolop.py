@@ -1,8 +1,9 @@
 """`and`, `or`, `not`.
 
 Static   Python: the right side is evaluated only if needed, the result is one of the operands
-Dynamic  an operand is a run-time value: the result is a Boolean. The right side is evaluated only if needed when it reads memory or could
-         trap (then it is in an scf.if); otherwise both are computed. `not x` is a Boolean; numbers count as `x != 0`.
+Dynamic  an operand is a run-time value: the result is a Boolean. The right side is evaluated only if needed
+         when it reads memory or could trap (then it is in an scf.if); otherwise both are computed. `not x` is a
+         Boolean; numbers count as `x != 0`.
 """
 
 import ast

@@ -1,9 +1,10 @@
 """`break` and `continue`.
 
 Static   in a Python loop, under static conditions: unchanged
-Dynamic  under a run-time condition or in a run-time loop: a flag per loop. `break` sets the loop's break flag, `continue` its skip
-         flag; the rest of the iteration is guarded by the skip flag (see `jumps`). A run-time `for` with a break flag
-         becomes an `scf.while`; in a loop that Python unrolls, later iterations are guarded by the flag.
+Dynamic  under a run-time condition or in a run-time loop: a flag per loop. `break` sets the loop's break flag,
+         `continue` its skip flag; the rest of the iteration is guarded by the skip flag (see `jumps`). A
+         run-time `for` with a break flag becomes an `scf.while`; in a loop that Python unrolls, later
+         iterations are guarded by the flag.
 """
 
 import ast
@@ -14,7 +15,7 @@ from flydsl.frontend.rewrite.build import assign, constant, load, place
 
 @dataclass(frozen=True)
 class LoopFlags:
-    """Names of a loop's flags: `skip` ends the iteration, `stop` the loop. They are one name unless the loop has both jumps."""
+    """Names of a loop's flags: `skip` ends the iteration, `stop` the loop; one name unless it has both jumps."""
 
     skip: str
     stop: str | None
@@ -34,7 +35,7 @@ def flags_of_jump(s: ast.Break | ast.Continue, loop: LoopFlags) -> list[ast.stmt
 
 
 def flag_loop(s: ast.For | ast.While, flags: LoopFlags, fresh) -> list[ast.stmt]:
-    """Return a loop whose jumps were lowered, with its flags set up: `stop` before the loop, `skip` in each iteration."""
+    """Return a loop with its flags set up: `stop` before the loop, `skip` in each iteration."""
     s.fly_stop, s.fly_skip = flags.stop, flags.skip
     if flags.skip != flags.stop:
         s.body = place([assign(flags.skip, constant(False))], s, s) + s.body
@@ -55,7 +56,7 @@ def flag_loop(s: ast.For | ast.While, flags: LoopFlags, fresh) -> list[ast.stmt]
 
 
 def _guard_iterations(s: ast.For, stop: str, fresh) -> None:
-    """Guard each iteration by the flag, with the binding of the target inside, so that the target keeps its last value."""
+    """Guard each iteration by the flag; the target is bound inside, so that it keeps its last value."""
     value = fresh("value")
     bind = place([ast.Assign([s.target], load(value))], s.target)
     unless = ast.If(load(stop), [assign(stop, constant(True))], [*bind, *s.body])

@@ -61,9 +61,13 @@ def constant(value: object) -> ast.Constant:
 
 
 def place(nodes: list, like: ast.AST, end: ast.AST | None = None) -> list:
-    """Give inserted nodes, and their children that have none, the position of `like`, cut at the end of `end`."""
+    """Give inserted nodes, and their children that have none, the position of `like`, cut at the end of `end`.
+
+    Never more than one line: CPython places a method call that spans lines at the line of its last attribute.
+    """
     last = end if end is not None else like
-    where = (like.lineno, like.col_offset, last.end_lineno, last.end_col_offset)
+    column = last.end_col_offset if last.end_lineno == like.lineno else like.col_offset + 1
+    where = (like.lineno, like.col_offset, like.lineno, column)
     for node in nodes:
         _place(node, where)
     return nodes

@@ -1,6 +1,7 @@
 """Calls: `f(x)` becomes `__fly__.call(f)(x)`, so that plain Python helpers are rewritten when they are first called.
 
-`min`, `max`, `any` and `all` take run-time values. Left alone where the callee is certainly no function of user code: builtins, and what is reached through modules of libraries.
+`min`, `max`, `any` and `all` take run-time values. Left alone where the callee is certainly no function of user
+code: builtins, and what is reached through modules of libraries.
 """
 
 import ast

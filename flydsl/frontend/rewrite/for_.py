@@ -1,9 +1,11 @@
 """`for`.
 
-Static   over anything but a call of `range`: a Python loop, unrolled. In a plain helper also `range` over static bounds
-Dynamic  `for i in range(...)` (also `fx.range`) is an scf.for over 32-bit integers, with a break an scf.while. Variables and places that
-         the body changes are carried; `i` is carried only if it has a value before the loop and is read after it.
-         With `init=`: the state is explicit, `res = yield [...]` ends the body and gives the final state.
+Static   over anything but a call of `range`: a Python loop, unrolled. In a plain helper also `range` over
+         static bounds
+Dynamic  `for i in range(...)` (also `fx.range`) is an scf.for over 32-bit integers, with a break an scf.while.
+         Variables and places that the body changes are carried; `i` is carried only if it has a value before
+         the loop and is read after it. With `init=`: the state is explicit, `res = yield [...]` ends the body
+         and gives the final state.
 """
 
 import ast

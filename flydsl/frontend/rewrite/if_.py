@@ -1,8 +1,10 @@
 """`if` / `elif` / `else`.
 
-Static   a condition that is a Python value takes its branch; a test that is always one (`const_expr(...)`, `is`, `in`, isinstance) is left as it is
-Dynamic  both branches are traced, into an scf.if. Variables that a branch binds and that are read later leave as results; the others get
-         their value from before back. Each branch starts from the variables and containers as they were before the `if`.
+Static   a condition that is a Python value takes its branch; a test that is always one (`const_expr(...)`,
+         `is`, `in`, isinstance) is left as it is
+Dynamic  both branches are traced, into an scf.if. Variables that a branch binds and that are read later leave
+         as results; the others get their value from before back. Each branch starts from the variables and
+         containers as they were before the `if`.
 """
 
 import ast

@@ -1,9 +1,9 @@
 """`break`, `continue` and `return` under run-time conditions become flags.
 
-A jump needs a flag if a statement between it and its target can be dynamic. Then the jump sets its flag, and what follows
-it is guarded: where a branch of an `if` always jumps, the rest moves into the other branch (so a guard clause is one `scf.if`);
-otherwise the rest becomes `if flag: flag = True / else: rest` (which tells the merge that the first branch is
-dead). A flag that is static when the kernel is traced folds away, so Python
+A jump needs a flag if a statement between it and its target can be dynamic. Then the jump sets its flag, and
+what follows it is guarded: where a branch of an `if` always jumps, the rest moves into the other branch (so a
+guard clause is one `scf.if`); otherwise the rest becomes `if flag: flag = True / else: rest` (which tells the
+merge that the first branch is dead). A flag that is static when the kernel is traced folds away, so Python
 loops and static conditions behave as before. Loops test their `break` flag (see `for_`, `while_`).
 """
 
@@ -53,7 +53,7 @@ class _Scan:
         return self.returns or any(loop.needs for loop in self.loops.values())
 
     def block(self, stmts: list[ast.stmt], loop: _Loop | None, dynamic: bool, since: bool = False) -> None:
-        """`dynamic`: under something dynamic in the function; `since`: under something dynamic in the innermost loop."""
+        """`dynamic`, `since`: under something dynamic in the function, in the innermost loop."""
         for s in stmts:
             self.stmt(s, loop, dynamic, since)
 

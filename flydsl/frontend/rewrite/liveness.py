@@ -1,7 +1,8 @@
 """Which names are still read after a statement, and which at the start of a loop's body.
 
-Marks each If, For and While node with `fly_live_out`, and loops with `fly_live_in` (live at the start of an iteration, before the
-target is bound). Names that nested functions capture are live everywhere. Conservative: a name is called dead only if no path reads it.
+Marks each If, For and While node with `fly_live_out`, and loops with `fly_live_in` (live at the start of an
+iteration, before the target is bound). Names that nested functions capture are live everywhere. Conservative: a
+name is called dead only if no path reads it.
 """
 
 import ast

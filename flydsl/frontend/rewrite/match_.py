@@ -1,7 +1,8 @@
 """`match`.
 
-Static   as in Python. Cases that compare with values (`case 1 | 2:`, `case Mode.A:`, `case _:`, `case x:`, each with a guard or
-         without) become an if-chain, which means the same; other patterns stay, with their bodies rewritten
+Static   as in Python. Cases that compare with values (`case 1 | 2:`, `case Mode.A:`, `case _:`, `case x:`, each
+         with a guard or without) become an if-chain, which means the same; other patterns stay, with their
+         bodies rewritten
 Dynamic  only the if-chain: a run-time subject is compared with `==`
 """
 

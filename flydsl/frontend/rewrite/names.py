@@ -1,4 +1,4 @@
-"""Which names a piece of a function binds, reads and changes in place. Nested function scopes count by what they read from outside."""
+"""Which names a piece of a function binds, reads and changes in place; nested functions count by what they read."""
 
 import ast
 from dataclasses import dataclass, field
@@ -12,9 +12,10 @@ _SEES_ALL = frozenset(("locals", "vars", "eval", "exec", "dir"))
 class Names:
     """Names of some statements or expressions.
 
-    `stores` maps a bound name to its last binding node; dicts keep the order of first appearance. `captured` are names that nested
-    functions read, `rebound_inside` those that nested functions declare nonlocal. `changes` are the places changed in
-    place: (base name, kind, key), with kind "item", "attr" or "call" and key the static key, attribute or method, or None.
+    `stores` maps a bound name to its last binding node; dicts keep the order of first appearance. `captured`
+    are names that nested functions read, `rebound_inside` those that nested functions declare nonlocal.
+    `changes` are the places changed in place: (base name, kind, key), with kind "item", "attr" or "call" and
+    key the static key, attribute or method, or None.
     """
 
     stores: dict[str, ast.AST] = field(default_factory=dict)

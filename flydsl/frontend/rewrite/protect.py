@@ -1,7 +1,8 @@
 """`with` and `try`: bodies are rewritten; what an exception left open is closed.
 
 Static   as in Python; exceptions are those of the trace
-Dynamic  a run-time branch or loop that an exception leaves, and the user's code catches, is taken back (`__fly__.unwind`)
+Dynamic  a run-time branch or loop that an exception leaves, and the user's code catches, is taken back
+         (`__fly__.unwind`)
 """
 
 import ast

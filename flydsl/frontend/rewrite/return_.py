@@ -1,9 +1,10 @@
 """`return`.
 
 Static   outside of anything dynamic, or under static conditions only: unchanged
-Dynamic  the flag `_fly_returned` and the value `_fly_result` are set, the rest is guarded (see `jumps`), and the function ends with
-         the value. All returns of the function then work so. Values of different paths must have one type, and if one path returns a
-         value, all must: `__fly__.finish` says so at trace time. A kernel's values are dropped.
+Dynamic  the flag `_fly_returned` and the value `_fly_result` are set, the rest is guarded (see `jumps`), and
+         the function ends with the value. All returns of the function then work so. Values of different paths
+         must have one type, and if one path returns a value, all must: `__fly__.finish` says so at trace time.
+         A kernel's values are dropped.
 """
 
 import ast

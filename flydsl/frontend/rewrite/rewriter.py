@@ -1,7 +1,8 @@
 """One function of the user, statement by statement: each construct has its own file here, found by node class.
 
-Order: simple matches become if-chains, jumps become flags, liveness is marked, then statements and expressions are rewritten.
-Statements stay in the user's function and scope: no closures are made, so names, `nonlocal`, walrus and line numbers mean what they did.
+Order: simple matches become if-chains, jumps become flags, liveness is marked, then statements and expressions
+are rewritten. Statements stay in the user's function and scope: no closures are made, so names, `nonlocal`,
+walrus and line numbers mean what they did.
 """
 
 import ast
@@ -144,7 +145,7 @@ class Rewriter:
         return len(self.unit.sites) - 1
 
     def own_names(self, names: Names) -> tuple[str, ...]:
-        """Return the variables of this function that some code binds, itself or through a nested function that it may call."""
+        """Return the variables of this function that some code binds, itself or through a nested function."""
         inner = self.rebound if names.has_call else ()
         found = dict.fromkeys([*names.stores, *sorted(inner)])
         return tuple(n for n in found if n not in self.global_names and not n.startswith(_PASSING))

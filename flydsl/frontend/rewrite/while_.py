@@ -1,8 +1,10 @@
 """`while`.
 
-Static   a condition that is a Python value is decided by Python, in every iteration anew; `while const_expr(...)` demands it
-Dynamic  as soon as the condition is a run-time value: an scf.while. The condition is computed before the loop and at the end of the
-         body; variables that are read in a later iteration or after the loop are carried. `else` is for static loops only.
+Static   a condition that is a Python value is decided by Python, in every iteration anew; `while
+         const_expr(...)` demands it
+Dynamic  as soon as the condition is a run-time value: an scf.while. The condition is computed before the loop
+         and at the end of the body; variables that are read in a later iteration or after the loop are carried.
+         `else` is for static loops only.
 """
 
 import ast

@@ -46,22 +46,26 @@ class Callable:
         return n + 1 if n > 4 else n
 
 
-def test_positions_are_those_of_the_file():
-    def body(n, m):
-        x = n
-        if n > m:
-            x = (
-                x + m
-            )
-        return x  # fmt: skip
+# fmt: off
+def body_over_lines(n, m):
+    x = n
+    if n > m:
+        x = (
+            x + m
+        )
+    return x
+# fmt: on
 
+
+def test_positions_are_those_of_the_file():
+    body = body_over_lines
     trace, _ = traced(body, [Int32, Int32])
     asm = trace.module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
     first = body.__code__.co_firstlineno
     add = next(line for line in asm.splitlines() if "arith.addi" in line)
     compare = next(line for line in asm.splitlines() if "arith.cmpi" in line)
-    assert f'test_functions.py":{first + 4}:17' in add
-    assert f'test_functions.py":{first + 2}:12' in compare
+    assert f'test_functions.py":{first + 4}:13' in add
+    assert f'test_functions.py":{first + 2}:8' in compare
     assert "callsite" not in add
 
 
@@ -135,7 +139,7 @@ def test_methods():
 
 
 def test_lambdas():
-    f = lambda n, m: n if n > m else m  # noqa: E731
+    f = lambda n, m: n if n > m else m
     assert hosted(f, [Int32, Int32])(3, 8) == [8]
     pair = (lambda n, m: n - m if n > m else 0, lambda n, m: n + m if n > m else 1)
     assert hosted(pair[1], [Int32, Int32])(3, 2) == [5]

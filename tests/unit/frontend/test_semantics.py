@@ -163,7 +163,7 @@ def walrus(n, m):
 
 def comprehension_and_lambda(n, m):
     v = [x if x > n else m for x in [1, 2, 3]]
-    f = lambda q: q + 1 if q < m else q - 1  # noqa: E731
+    f = lambda q: q + 1 if q < m else q - 1
     return v, f(n)
 
 
@@ -362,7 +362,6 @@ PYTHON = [
 
 def ints(value):
     return [int(x) for x in _flat(value)]
-
 
 
 @pytest.mark.parametrize("fn", PYTHON, ids=lambda f: f.__name__)
