@@ -10,7 +10,9 @@ from flydsl.targets.sim import RunReport
 
 def launch(pair: Pair, body: str, **options: object) -> RunReport:
     a, b = (np.zeros(pair.size, np.int32) for _ in range(2))
-    return run(pair.text(body), "k", pair.grid, pair.block, a, b, **{"on_finding": "collect", **pair.options, **options})
+    return run(
+        pair.text(body), "k", pair.grid, pair.block, a, b, **{"on_finding": "collect", **pair.options, **options}
+    )
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda p: p.name)
@@ -31,7 +33,9 @@ def test_sound_kernel_is_silent(pair: Pair, schedule: str) -> None:
     assert [str(f) for f in report.findings] == []
 
 
-@pytest.mark.parametrize("pair", [p for p in PAIRS if p.kind in ("race", "missing-wait", "uninitialised")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "pair", [p for p in PAIRS if p.kind in ("race", "missing-wait", "uninitialised")], ids=lambda p: p.name
+)
 @pytest.mark.parametrize("schedule", ("ahead", "reverse", "random:7"))
 def test_verdict_does_not_depend_on_the_schedule(pair: Pair, schedule: str) -> None:
     kinds = {f.kind for f in launch(pair, pair.broken, schedule=schedule).findings}

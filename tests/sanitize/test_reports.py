@@ -36,7 +36,9 @@ def test_sound_softmax_and_gemm_are_silent(schedule: str) -> None:
 
 def test_gemm_without_its_second_barrier_races() -> None:
     a, b = (np.zeros((128, 64), np.float16) for _ in range(2))
-    report = run(gemm(128, 128, 64, barriers=False), "gemm", 1, 256, a, b, np.zeros((128, 128), np.float32), on_finding="collect")
+    report = run(
+        gemm(128, 128, 64, barriers=False), "gemm", 1, 256, a, b, np.zeros((128, 128), np.float32), on_finding="collect"
+    )
     assert {f.kind for f in report.findings} == {"race"} and {f.tensor for f in report.findings} == {"tile_a", "tile_b"}
 
 
@@ -55,6 +57,7 @@ def test_modes() -> None:
 
 def test_bank_report() -> None:
     """Rows of 32 words read down a column meet in one bank; padded rows do not."""
+
     def body(row: int) -> str:
         return f"""
       %base = llvm.mlir.addressof @buf : !llvm.ptr<3>
@@ -123,5 +126,7 @@ def test_split_k_with_ordered_atomics_is_not_judged() -> None:
         llvm.store %v, %q {alignment = 4 : i64} : i32, !llvm.ptr<1>
       }"""
     text = module(kernel("k", "%A: !llvm.ptr<1>, %B: !llvm.ptr<1>, %C: !llvm.ptr<1>", body))
-    report = run(text, "k", 2, 64, np.zeros(128, np.int32), np.zeros(1, np.int32), np.zeros(64, np.int32), on_finding="collect")
+    report = run(
+        text, "k", 2, 64, np.zeros(128, np.int32), np.zeros(1, np.int32), np.zeros(64, np.int32), on_finding="collect"
+    )
     assert report.findings == []

@@ -73,7 +73,9 @@ def block_reduce(value: str, op: str, lds: str, tag: str, wave: int, waves: int,
     cur = None
     for w in range(waves):
         lines.append(f"%{tag}_q{w} = llvm.getelementptr %{tag}_base[{4 * w}] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8")
-        lines.append(f'%{tag}_l{w} = llvm.load %{tag}_q{w} {{alignment = 4 : i64}} : !llvm.ptr<3> -> f32 loc("softmax.py":{45 + w}:9)')
+        lines.append(
+            f'%{tag}_l{w} = llvm.load %{tag}_q{w} {{alignment = 4 : i64}} : !llvm.ptr<3> -> f32 loc("softmax.py":{45 + w}:9)'
+        )
         if cur is None:
             cur = f"%{tag}_l{w}"
         else:
@@ -83,7 +85,9 @@ def block_reduce(value: str, op: str, lds: str, tag: str, wave: int, waves: int,
     return "\n".join(lines)
 
 
-def softmax(cols: int = 1024, block: int = 256, wave: int = 64, second_barrier: bool = True, arch: str = "gfx942") -> str:
+def softmax(
+    cols: int = 1024, block: int = 256, wave: int = 64, second_barrier: bool = True, arch: str = "gfx942"
+) -> str:
     """Row softmax, 4 elements per thread, one row per workgroup; without `second_barrier` the reductions race."""
     assert cols == 4 * block
     body = f"""
@@ -170,7 +174,9 @@ class Emit:
 
     def store(self, value: str, ptr: str, type_: str, space: int, align: int, loc: str = "") -> None:
         """Append a store."""
-        self.lines.append(f"llvm.store {value}, {ptr} {{alignment = {align} : i64}} : {type_}, !llvm.ptr<{space}> {loc}")
+        self.lines.append(
+            f"llvm.store {value}, {ptr} {{alignment = {align} : i64}} : {type_}, !llvm.ptr<{space}> {loc}"
+        )
 
 
 GEMM_KINDS = {
@@ -179,7 +185,9 @@ GEMM_KINDS = {
 }
 
 
-def gemm(m: int, n: int, k: int, kind: str = "f16", bm: int = 128, bn: int = 128, bk: int = 32, barriers: bool = True) -> str:
+def gemm(
+    m: int, n: int, k: int, kind: str = "f16", bm: int = 128, bn: int = 128, bk: int = 32, barriers: bool = True
+) -> str:
     """C[m, n] = A[m, k] * B[n, k]^T in f32: 4 waves (2 x 2), tiles through LDS, one vector of accumulators carried by the loop."""
     arch, elem, op, mk, size, reg = GEMM_KINDS[kind]
     e = Emit()
@@ -217,9 +225,15 @@ def gemm(m: int, n: int, k: int, kind: str = "f16", bm: int = 128, bn: int = 128
         for i in range(tm):
             for j in range(tn):
                 at = (i * tn + j) * 4
-                c = e.op(f"vector.extract_strided_slice {acc} {{offsets = [{at}], sizes = [4], strides = [1]}} : {acc_type} to vector<4xf32>")
-                d = e.op(f"{op} {frags['a', i]}, {frags['b', j]}, {c}, 0, 0, none : ({reg}, {reg}, vector<4xf32>) -> vector<4xf32>")
-                acc = e.op(f"vector.insert_strided_slice {d}, {acc} {{offsets = [{at}], strides = [1]}} : vector<4xf32> into {acc_type}")
+                c = e.op(
+                    f"vector.extract_strided_slice {acc} {{offsets = [{at}], sizes = [4], strides = [1]}} : {acc_type} to vector<4xf32>"
+                )
+                d = e.op(
+                    f"{op} {frags['a', i]}, {frags['b', j]}, {c}, 0, 0, none : ({reg}, {reg}, vector<4xf32>) -> vector<4xf32>"
+                )
+                acc = e.op(
+                    f"vector.insert_strided_slice {d}, {acc} {{offsets = [{at}], strides = [1]}} : vector<4xf32> into {acc_type}"
+                )
     if barriers:
         e.lines.append("gpu.barrier")
     body, e.lines = e.lines, []
@@ -227,7 +241,11 @@ def gemm(m: int, n: int, k: int, kind: str = "f16", bm: int = 128, bn: int = 128
         for j in range(tn):
             for v in range(4):
                 x = e.op(f"vector.extract %out[{(i * tn + j) * 4 + v}] : f32 from {acc_type}")
-                row = e.bin("addi", e.bin("addi", e.bin("addi", e.bin("muli", wm, tm * 16), 16 * i + v), e.bin("muli", g4, 4)), bm0)
+                row = e.bin(
+                    "addi",
+                    e.bin("addi", e.bin("addi", e.bin("muli", wm, tm * 16), 16 * i + v), e.bin("muli", g4, 4)),
+                    bm0,
+                )
                 col = e.bin("addi", e.bin("addi", e.bin("addi", e.bin("muli", wn, tn * 16), 16 * j), r16), bn0)
                 e.store(x, e.gep("%C", e.bin("addi", e.bin("muli", row, n), col), "f32", 1), "f32", 1, 4)
     tail = e.lines

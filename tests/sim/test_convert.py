@@ -32,11 +32,15 @@ def test_encode_is_nearest_even(kind: str, arch: str) -> None:
     grid = np.unique(grid[np.isfinite(grid)])
     ties = (grid[1:] + grid[:-1]) / 2
     rng = np.random.default_rng(0)
-    x = np.concatenate([grid, ties, ties * (1 + 2.0**-20), rng.normal(size=500) * 8, [1e6, -1e6, np.inf, -np.inf, np.nan, 0.0, -0.0]])
+    x = np.concatenate(
+        [grid, ties, ties * (1 + 2.0**-20), rng.normal(size=500) * 8, [1e6, -1e6, np.inf, -np.inf, np.nan, 0.0, -0.0]]
+    )
     x = x.astype(np.float32)
     old = np.full(len(x), 0x12345678, np.int32)
     for sel in ("false", "true"):
-        got = apply(f"%r = rocdl.cvt.pk.{kind}.f32 %x0, %x0 -> %x1[{sel}] : i32", "i32", x, old, arch=arch).view(np.uint32)
+        got = apply(f"%r = rocdl.cvt.pk.{kind}.f32 %x0, %x0 -> %x1[{sel}] : i32", "i32", x, old, arch=arch).view(
+            np.uint32
+        )
         with np.errstate(all="ignore"):
             code = x.astype(fmt).view(np.uint8).astype(np.uint32)
         half = code | code << 8
@@ -51,18 +55,25 @@ def test_stochastic_rounding_is_unbiased_and_exact_on_codes(kind: str) -> None:
     seeds = rng.integers(-(1 << 31), 1 << 31, 4096).astype(np.int32)
     zero = np.zeros(4096, np.int32)
     x = np.full(4096, 1.0 + 0.3 * 2.0 ** -(3 if kind == "fp8" else 2), np.float32)
-    got = apply(f"%r = rocdl.cvt.sr.{kind}.f32 %x0, %x1 -> %x2[0] : i32", "i32", x, seeds, zero).astype(np.uint8).view(fmt).astype(np.float64)
+    got = (
+        apply(f"%r = rocdl.cvt.sr.{kind}.f32 %x0, %x1 -> %x2[0] : i32", "i32", x, seeds, zero)
+        .astype(np.uint8)
+        .view(fmt)
+        .astype(np.float64)
+    )
     step = 2.0 ** -(3 if kind == "fp8" else 2)
     assert set(got) == {1.0, 1.0 + step} and abs((got > 1).mean() - 0.3) < 0.03
     codes = np.arange(1, 0x78, dtype=np.uint8)
     exact = codes.view(fmt).astype(np.float32)
-    got = apply(f"%r = rocdl.cvt.sr.{kind}.f32 %x0, %x1 -> %x2[0] : i32", "i32", exact, seeds[: len(codes)], zero[: len(codes)])
+    got = apply(
+        f"%r = rocdl.cvt.sr.{kind}.f32 %x0, %x1 -> %x2[0] : i32", "i32", exact, seeds[: len(codes)], zero[: len(codes)]
+    )
     assert (got == codes).all()
 
 
 def test_scaled_fp4_round_trip() -> None:
     codes = np.arange(256, dtype=np.int32)
-    scale = np.exp2((np.arange(256) % 9 - 4)).astype(np.float32)
+    scale = np.exp2(np.arange(256) % 9 - 4).astype(np.float32)
     table = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
     for side in (0, 1):
         ops = f"%v = rocdl.cvt.scalef32.pk.f32.fp4 %x0[0], %x1 : vector<2xf32>\n%r = vector.extract %v[{side}] : f32 from vector<2xf32>"
@@ -70,14 +81,19 @@ def test_scaled_fp4_round_trip() -> None:
         assert same(got, table[codes >> 4 * side & 15] * scale)
     low, high = ((table[codes >> s & 15] * scale).astype(np.float32) for s in (0, 4))
     old = np.full(256, 0x55AA55AA, np.int32)
-    got = apply("%r = rocdl.cvt.scalef32.pk.fp4.f32 %x0, %x1, %x2 -> %x3[2] : i32", "i32", low, high, scale, old, arch="gfx950")
+    got = apply(
+        "%r = rocdl.cvt.scalef32.pk.fp4.f32 %x0, %x1, %x2 -> %x3[2] : i32", "i32", low, high, scale, old, arch="gfx950"
+    )
     assert (got.view(np.uint32) == (0x550055AA | codes.view(np.uint32) << 16)).all()
 
 
 def test_fp4_saturates_and_rounds_to_even() -> None:
     x = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 5.1, 100.0, -0.25, -2.5, 0.26], np.float32)
     one, old = np.ones_like(x), np.zeros(len(x), np.int32)
-    got = apply("%r = rocdl.cvt.scalef32.pk.fp4.f32 %x0, %x0, %x1 -> %x2[0] : i32", "i32", x, one, old, arch="gfx950") & 15
+    got = (
+        apply("%r = rocdl.cvt.scalef32.pk.fp4.f32 %x0, %x0, %x1 -> %x2[0] : i32", "i32", x, one, old, arch="gfx950")
+        & 15
+    )
     want = x.astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
     assert (got == want).all()
 
@@ -108,7 +124,9 @@ def test_pkrtz_and_bf16_pairs() -> None:
     assert (got == (cx | cy << 16)).all()
 
 
-@pytest.mark.parametrize("name,bits,signed", [("sdot4", 8, True), ("udot4", 8, False), ("sdot8", 4, True), ("udot8", 4, False)])
+@pytest.mark.parametrize(
+    "name,bits,signed", [("sdot4", 8, True), ("udot4", 8, False), ("sdot8", 4, True), ("udot8", 4, False)]
+)
 def test_dot_products(name: str, bits: int, signed: bool) -> None:
     rng = np.random.default_rng(4)
     a, b, c = (rng.integers(-(1 << 31), 1 << 31, 200).astype(np.int32) for _ in range(3))

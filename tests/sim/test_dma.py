@@ -63,7 +63,15 @@ def test_asynchronous_groups() -> None:
     a, b, want = data(16)
     run(copy_kernel("gfx950", 16, "rocdl.asyncmark\nrocdl.wait.asyncmark 0", issue), "k", 3, 128, a, b)
     assert (b == want).all()
-    run(copy_kernel("gfx950", 16, "rocdl.asyncmark\nrocdl.wait.asyncmark 1", issue), "k", 3, 128, a, b, checks=frozenset({"bounds"}))
+    run(
+        copy_kernel("gfx950", 16, "rocdl.asyncmark\nrocdl.wait.asyncmark 1", issue),
+        "k",
+        3,
+        128,
+        a,
+        b,
+        checks=frozenset({"bounds"}),
+    )
     assert not (b == want).any()
 
 
@@ -113,5 +121,7 @@ def test_transposed_reads(bits: int, n: int) -> None:
         words = [int.from_bytes(bytes(r), "little") for r in x]
         return np.array([[w >> bits * i & (1 << bits) - 1 for i in range(n)] for w in words])
 
-    want = np.concatenate([[[flat[t + 16 * j] for j in range(n)] for t in range(16)] for flat in codes(a).reshape(4, -1)])
+    want = np.concatenate(
+        [[[flat[t + 16 * j] for j in range(n)] for t in range(16)] for flat in codes(a).reshape(4, -1)]
+    )
     assert (codes(b) == want).all()

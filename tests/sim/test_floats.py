@@ -8,7 +8,26 @@ import numpy as np
 import pytest
 from launching import apply
 
-SPECIALS = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45, 1e-38, 3.4e38, -3.4e38, 0.5, 1.5, 2.5, -2.5, 65504.0, 1e-8]
+SPECIALS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1e-45,
+    -1e-45,
+    1e-38,
+    3.4e38,
+    -3.4e38,
+    0.5,
+    1.5,
+    2.5,
+    -2.5,
+    65504.0,
+    1e-8,
+]
 FORMATS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
 
 
@@ -96,7 +115,9 @@ def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", UNARY)
 def test_math_within_2_ulp(name: str) -> None:
     rng = np.random.default_rng(5)
-    x = np.concatenate([rng.normal(size=2000), rng.normal(size=500) * 20, rng.uniform(-1, 1, 500), [0.0, -0.0, 0.5, 1.0, 2.5, -2.5]]).astype(np.float32)
+    x = np.concatenate(
+        [rng.normal(size=2000), rng.normal(size=500) * 20, rng.uniform(-1, 1, 500), [0.0, -0.0, 0.5, 1.0, 2.5, -2.5]]
+    ).astype(np.float32)
     got = apply(f"%r = math.{name} %x0 : f32", "f32", x)
     with np.errstate(all="ignore"):
         want = UNARY[name](x.astype(np.float64))
@@ -130,7 +151,10 @@ def test_fma_is_rounded_once(elem: str) -> None:
     got = apply(f"%r = math.fma %x0, %x1, %x2 : {elem}", elem, a, b, c, out_dtype=dtype)
     for x, y, z, r in zip(a, b, c, got):
         want = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
-        low, high = (float(np.nextafter(r, dtype(s * math.inf), dtype=None) if elem != "bf16" else neighbour(r, s)) for s in (-1, 1))
+        low, high = (
+            float(np.nextafter(r, dtype(s * math.inf), dtype=None) if elem != "bf16" else neighbour(r, s))
+            for s in (-1, 1)
+        )
         error = abs(Fraction(float(r)) - want)
         assert error <= abs(Fraction(low) - want) and error <= abs(Fraction(high) - want)
 
@@ -141,7 +165,10 @@ def neighbour(x: object, direction: int) -> float:
     return float((bits + np.int16(step)).view(ml_dtypes.bfloat16)) if int(bits) & 0x7FFF else direction * 1e-40
 
 
-@pytest.mark.parametrize("src,dst", [("f32", "f16"), ("f32", "bf16"), ("f64", "f32"), ("f64", "f16"), ("f16", "f32"), ("bf16", "f32"), ("f32", "f64")])
+@pytest.mark.parametrize(
+    "src,dst",
+    [("f32", "f16"), ("f32", "bf16"), ("f64", "f32"), ("f64", "f16"), ("f16", "f32"), ("bf16", "f32"), ("f32", "f64")],
+)
 def test_conversions_are_exact_or_nearest(src: str, dst: str) -> None:
     if src in ("f16", "bf16"):
         x = np.arange(1 << 16, dtype=np.uint16).view(FORMATS[src])
@@ -165,14 +192,20 @@ def test_f64_to_bf16_rounds_once() -> None:
 def test_rounding_modes(mode: str, dst: str) -> None:
     dtype = FORMATS[dst]
     rng = np.random.default_rng(9)
-    x = np.concatenate([rng.normal(size=500), [1 + 2.0**-9, 1 + 2.0**-12, -1 - 2.0**-12, 0.0, 1.0, 1e-9, -1e-9]]).astype(np.float32)
+    x = np.concatenate(
+        [rng.normal(size=500), [1 + 2.0**-9, 1 + 2.0**-12, -1 - 2.0**-12, 0.0, 1.0, 1e-9, -1e-9]]
+    ).astype(np.float32)
     got = apply(f"%r = arith.truncf %x0 {mode} : f32 to {dst}", dst, x, out_dtype=dtype).astype(np.float64)
     grid = np.unique(np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float64))
     grid = grid[np.isfinite(grid)]
     for v, r in zip(x.astype(np.float64), got):
         low, high = grid[grid <= v][-1], grid[grid >= v][0]
         if mode == "to_nearest_away":
-            want = (low if abs(low) > abs(high) else high) if v - low == high - v else (low if v - low < high - v else high)
+            want = (
+                (low if abs(low) > abs(high) else high)
+                if v - low == high - v
+                else (low if v - low < high - v else high)
+            )
         else:
             want = {"downward": low, "upward": high, "toward_zero": low if v > 0 else high}[mode]
         assert r == want, (v, r, want)

@@ -90,7 +90,14 @@ def test_division_by_constant(name: str, bits: int, divisor: int) -> None:
 def test_compare(name: str, bits: int) -> None:
     a, b = samples(bits, 4), second(bits, 4)
     got = apply(f"%c = arith.cmpi {name}, %x0, %x1 : i{bits}\n%r = arith.extui %c : i1 to i32", "i32", a, b)
-    relation = {"eq": int.__eq__, "ne": int.__ne__, "lt": int.__lt__, "le": int.__le__, "gt": int.__gt__, "ge": int.__ge__}[name[-2:]]
+    relation = {
+        "eq": int.__eq__,
+        "ne": int.__ne__,
+        "lt": int.__lt__,
+        "le": int.__le__,
+        "gt": int.__gt__,
+        "ge": int.__ge__,
+    }[name[-2:]]
     mask = (1 << bits) - 1 if name[0] == "u" else -1
     assert got.tolist() == [int(relation(int(x) & mask, int(y) & mask)) for x, y in zip(a, b)]
 
@@ -138,7 +145,7 @@ def test_bit_counts() -> None:
     assert apply("%r = math.ctpop %x0 : i32", "i32", a).tolist() == [t.count("1") for t in texts]
     assert apply("%r = math.ctlz %x0 : i32", "i32", a).tolist() == [len(t) - len(t.lstrip("0")) for t in texts]
     assert apply("%r = math.cttz %x0 : i32", "i32", a).tolist() == [len(t) - len(t.rstrip("0")) for t in texts]
-    got = apply('%r = llvm.intr.bitreverse(%x0) : (i32) -> i32', "i32", a)
+    got = apply("%r = llvm.intr.bitreverse(%x0) : (i32) -> i32", "i32", a)
     assert got.view(np.uint32).tolist() == [int(t[::-1], 2) for t in texts]
 
 
@@ -151,7 +158,9 @@ def test_extended_products_and_powers(bits: int) -> None:
     high = [wrap((int(x) % mod * (int(y) % mod)) >> bits, bits) for x, y in zip(a, b)]
     assert apply(f"%lo, %r = arith.mului_extended %x0, %x1 : i{bits}", f"i{bits}", a, b).tolist() == high
     e = np.abs(b % a.dtype.type(9)).astype(a.dtype)
-    assert apply(f"%r = math.ipowi %x0, %x1 : i{bits}", f"i{bits}", a, e).tolist() == [wrap(int(x) ** int(y), bits) for x, y in zip(a, e)]
+    assert apply(f"%r = math.ipowi %x0, %x1 : i{bits}", f"i{bits}", a, e).tolist() == [
+        wrap(int(x) ** int(y), bits) for x, y in zip(a, e)
+    ]
 
 
 def test_launch_errors_name_the_problem() -> None:

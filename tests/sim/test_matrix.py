@@ -11,7 +11,14 @@ from launching import run
 from flydsl.atoms import matrix_rows
 from flydsl.targets.sim import Program
 
-STORAGE = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "xf32": np.float32, "f64": np.float64, "i32": np.int32}
+STORAGE = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "xf32": np.float32,
+    "f64": np.float64,
+    "i32": np.int32,
+}
 SMALL = {
     ("fp8", True): ml_dtypes.float8_e4m3fnuz, ("bf8", True): ml_dtypes.float8_e5m2fnuz, ("fp8", False): ml_dtypes.float8_e4m3fn,
     ("bf8", False): ml_dtypes.float8_e5m2, ("fp6", False): ml_dtypes.float6_e2m3fn, ("bf6", False): ml_dtypes.float6_e3m2fn,
@@ -36,7 +43,9 @@ def mfma_ab(rows: int, k: int, blocks: int):
 
 def mfma_c(m: int, n: int, blocks: int, f64: bool):
     """D[i][j]: column = lane mod n; rows in runs of 4 (f64: 1) per lane group; f32 4x4 and multi-block forms fill blocks in turn."""
-    if m == 4:  # one block per four lanes, the lane's values are the rows; f64: one block per 16 lanes (CDNA3 ISA 7.1.4, H = 1)
+    if (
+        m == 4
+    ):  # one block per four lanes, the lane's values are the rows; f64: one block per 16 lanes (CDNA3 ISA 7.1.4, H = 1)
         if f64:
             return lambda lane, v: (lane // 16, lane // 4 % 4, lane % 4), 1
         return lambda lane, v: (lane // 4, v, lane % 4), 4
@@ -70,7 +79,7 @@ def wmma_c(row) -> tuple:
 
 def reg_words(reg: str) -> int:
     """Return the bytes of a register operand."""
-    n, elem = (reg[7:-1].split("x") if reg.startswith("vector") else ("1", reg))
+    n, elem = reg[7:-1].split("x") if reg.startswith("vector") else ("1", reg)
     return int(n) * {"f16": 2, "bf16": 2, "i16": 2, "f32": 4, "i32": 4, "i64": 8, "f64": 8}[elem]
 
 
@@ -141,8 +150,14 @@ def run_tile(row, arch: str, ab_a, ab_b, c_map, attrs: str = "", unsigned=(False
     a, va = operand(rng, row.a, (row.blocks, row.m, row.k), fnuz, unsigned[0])
     b, vb = operand(rng, row.b, (row.blocks, row.n, row.k), fnuz, unsigned[1])
     acc = STORAGE[row.acc]
-    c = rng.integers(-1000, 1000, (row.blocks, row.m, row.n)).astype(acc) if row.acc == "i32" else rng.normal(size=(row.blocks, row.m, row.n)).astype(acc)
-    ba, bb = (as_bytes(registers(x, at, n, lanes), kind) for x, at, n, kind in ((a, at_a, na, row.a), (b, at_b, nb, row.b)))
+    c = (
+        rng.integers(-1000, 1000, (row.blocks, row.m, row.n)).astype(acc)
+        if row.acc == "i32"
+        else rng.normal(size=(row.blocks, row.m, row.n)).astype(acc)
+    )
+    ba, bb = (
+        as_bytes(registers(x, at, n, lanes), kind) for x, at, n, kind in ((a, at_a, na, row.a), (b, at_b, nb, row.b))
+    )
     pad = reg_words(row.regs[0]) - ba.shape[1], reg_words(row.regs[1]) - bb.shape[1]
     ba, bb = (np.pad(x, ((0, 0), (0, p))) for x, p in zip((ba, bb), pad))
     rc = np.ascontiguousarray(registers(c, at_c, nc, lanes))
@@ -201,14 +216,26 @@ def test_wmma(row, arch: str, signs: tuple) -> None:
 FORMAT = {"fp8": "fp8_e4m3", "bf8": "fp8_e5m2", "fp6": "fp6_e2m3", "bf6": "fp6_e3m2", "fp4": "fp4_e2m1"}
 
 
-@pytest.mark.parametrize("row", [r for r in matrix_rows.MFMA_SCALE_ROWS if r.b in ("fp8", "fp4") or r.a == r.b], ids=lambda r: f"{r.m}-{r.a}-{r.b}")
+@pytest.mark.parametrize(
+    "row",
+    [r for r in matrix_rows.MFMA_SCALE_ROWS if r.b in ("fp8", "fp4") or r.a == r.b],
+    ids=lambda r: f"{r.m}-{r.a}-{r.b}",
+)
 @pytest.mark.parametrize("opsel", (0, 2))
 def test_scaled_mfma(row, opsel: int) -> None:
     rng = np.random.default_rng(4)
     scales = [rng.integers(120, 134, (64, 4)).astype(np.uint8) for _ in range(2)]
     attrs = (f"<{{cbsz = #rocdl<matrix_format {FORMAT[row.a]}>, blgp = #rocdl<matrix_format {FORMAT[row.b]}>, "
              f"opselA = {opsel} : i32, opselB = {opsel} : i32}}>")  # fmt: skip
-    result, va, vb, c = run_tile(row, "gfx950", mfma_ab(row.m, row.k, 1), mfma_ab(row.n, row.k, 1), mfma_c(row.m, row.n, 1, False), attrs, scale=scales)
+    result, va, vb, c = run_tile(
+        row,
+        "gfx950",
+        mfma_ab(row.m, row.k, 1),
+        mfma_ab(row.n, row.k, 1),
+        mfma_c(row.m, row.n, 1, False),
+        attrs,
+        scale=scales,
+    )
     for values, rows, s in ((va, row.m, scales[0]), (vb, row.n, scales[1])):
         for lane in range(64):  # lane l: the scale of row l mod rows for its 32 consecutive k
             k0 = lane // rows * 32

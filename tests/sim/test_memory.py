@@ -24,7 +24,13 @@ def test_out_of_bounds_read_names_place_tensor_and_index() -> None:
     with pytest.raises(SimFindings) as caught:
         run(VEC_ADD, "vec_add", 1, 128, a, b, c, 128)
     finding = caught.value.findings[0]
-    assert (finding.kind, finding.tensor, finding.index, finding.block, finding.thread) == ("bounds", "A", (10, 0), (0, 0, 0), (100, 0, 0))
+    assert (finding.kind, finding.tensor, finding.index, finding.block, finding.thread) == (
+        "bounds",
+        "A",
+        (10, 0),
+        (0, 0, 0),
+        (100, 0, 0),
+    )
     assert finding.count == 28
     text = str(caught.value)
     assert "read outside tensor `A`" in text and "thread (100, 0, 0)" in text and "shape (10, 10)" in text
@@ -122,7 +128,10 @@ def test_lds_transpose_and_two_arrays_do_not_alias() -> None:
       %s = arith.addi %x, %y : i32
       %dst = llvm.getelementptr %B[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
       llvm.store %s, %dst {alignment = 4 : i64} : i32, !llvm.ptr<1>"""
-    text = module(kernel("k", "%A: !llvm.ptr<1>, %B: !llvm.ptr<1>", body), lds=lds_array("first", 1024) + "\n" + lds_array("second", 1024))
+    text = module(
+        kernel("k", "%A: !llvm.ptr<1>, %B: !llvm.ptr<1>", body),
+        lds=lds_array("first", 1024) + "\n" + lds_array("second", 1024),
+    )
     a = np.random.default_rng(3).integers(0, 1000, (5, 16, 16)).astype(np.int32)
     b = np.zeros_like(a)
     for schedule in ("lockstep", "ahead", "reverse", "random:1"):
@@ -139,7 +148,9 @@ LDS_STORE = """
 
 
 def test_lds_overrun_into_the_next_array() -> None:
-    text = module(kernel("k", "%A: !llvm.ptr<1>", LDS_STORE), lds=lds_array("buf", 128) + "\n" + lds_array("next", 1024))
+    text = module(
+        kernel("k", "%A: !llvm.ptr<1>", LDS_STORE), lds=lds_array("buf", 128) + "\n" + lds_array("next", 1024)
+    )
     with pytest.raises(SimFindings) as caught:
         run(text, "k", 1, 64, np.zeros(1, np.int32))
     finding = caught.value.findings[0]
@@ -147,8 +158,10 @@ def test_lds_overrun_into_the_next_array() -> None:
 
 
 def test_dynamic_lds_starts_after_static_and_ends_with_the_launch_size() -> None:
-    dynamic = 'llvm.mlir.global external @dyn() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>'
-    text = module(kernel("k", "%A: !llvm.ptr<1>", LDS_STORE.replace("@buf", "@dyn")), lds=lds_array("next", 64) + "\n" + dynamic)
+    dynamic = "llvm.mlir.global external @dyn() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>"
+    text = module(
+        kernel("k", "%A: !llvm.ptr<1>", LDS_STORE.replace("@buf", "@dyn")), lds=lds_array("next", 64) + "\n" + dynamic
+    )
     program = Program(text)
     run(program, "k", 1, 64, np.zeros(1, np.int32), lds=256)
     assert program.translated("k").lds["dyn"][0] == 1024

@@ -50,8 +50,15 @@ COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "usub_cond": lambda old, v: np.where(unsigned(old) >= unsigned(v), old - v, old),
     "usub_sat": lambda old, v: np.where(unsigned(old) >= unsigned(v), old - v, old.dtype.type(0)),
 }
-ORDER_FREE = {"add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "max": np.maximum,
-              "min": np.minimum}  # fmt: skip
+ORDER_FREE = {
+    "add": np.add,
+    "sub": np.subtract,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 
 class AtomicAccess:
@@ -68,9 +75,13 @@ class AtomicAccess:
         lanes = np.flatnonzero(expand(m, shape))
         flat_addr = np.broadcast_to(addr, shape).reshape(-1)[lanes]
         vshape = shape if n is None else (*shape, n)
-        flat_value = np.ascontiguousarray(np.broadcast_to(value, vshape)).reshape(-1, *(() if n is None else (n,)))[lanes]
+        flat_value = np.ascontiguousarray(np.broadcast_to(value, vshape)).reshape(-1, *(() if n is None else (n,)))[
+            lanes
+        ]
         old = np.zeros_like(flat_value)
-        for buffer, off, chosen in self.targets(site, space, addr, base, flat_addr, lanes, shape, value.dtype.itemsize * (n or 1)):
+        for buffer, off, chosen in self.targets(
+            site, space, addr, base, flat_addr, lanes, shape, value.dtype.itemsize * (n or 1)
+        ):
             old[chosen] = self.combine(kind, buffer, off, flat_value[chosen], n, wants_old)
         if not wants_old:
             return None
@@ -82,7 +93,9 @@ class AtomicAccess:
         """Every lane acts for itself, so uniform operands still mean (G, B) operations."""
         return self.machine.G, self.machine.B
 
-    def targets(self, site: int, space: str, addr: Any, base: Any, flat: Any, lanes: Any, shape: tuple, nbytes: int) -> list:
+    def targets(
+        self, site: int, space: str, addr: Any, base: Any, flat: Any, lanes: Any, shape: tuple, nbytes: int
+    ) -> list:
         """Return (buffer, byte offsets, selection of lanes) per memory, with faulty lanes reported and left out."""
         if len(flat) == 0:
             return []
@@ -92,14 +105,18 @@ class AtomicAccess:
             live[lanes] = True
             out = []
             for letter, local, mask in machine.flat_access.parts(np.broadcast_to(addr, shape), live.reshape(shape)):
-                here = np.flatnonzero(expand(mask, shape).reshape(-1)[lanes] if mask is not None else np.ones(len(lanes), bool))
+                here = np.flatnonzero(
+                    expand(mask, shape).reshape(-1)[lanes] if mask is not None else np.ones(len(lanes), bool)
+                )
                 part = np.broadcast_to(local, shape).reshape(-1)[lanes[here]]
                 where = base if letter != "g" or isinstance(base, int) else None
                 found = self.targets(site, letter, local, where, part, lanes[here], shape, nbytes)
                 out += [(b, o, here[c]) for b, o, c in found]
             return out
-        return self.global_targets(site, base, flat, lanes, shape, nbytes) if space == "g" else self.row_targets(
-            site, space, base, flat, lanes, shape, nbytes
+        return (
+            self.global_targets(site, base, flat, lanes, shape, nbytes)
+            if space == "g"
+            else self.row_targets(site, space, base, flat, lanes, shape, nbytes)
         )
 
     def global_targets(self, site: int, base: Any, flat: Any, lanes: Any, shape: tuple, nbytes: int) -> list:
@@ -122,7 +139,9 @@ class AtomicAccess:
             whole.flat[lanes] = flat
             faulty = np.zeros(shape, bool)
             faulty.flat[lanes[bad]] = True
-            self.machine.out_of_bounds(site, access.bases[base] if base is not None else None, whole, nbytes, faulty, True)
+            self.machine.out_of_bounds(
+                site, access.bases[base] if base is not None else None, whole, nbytes, faulty, True
+            )
         return out
 
     def row_targets(self, site: int, space: str, base: Any, flat: Any, lanes: Any, shape: tuple, nbytes: int) -> list:
@@ -137,7 +156,9 @@ class AtomicAccess:
             self.machine.row_bounds(site, access.what, base, (first, end), whole, nbytes, faulty, True)
         off = flat + np.broadcast_to(access.row_offset, shape).reshape(-1)[lanes]
         if self.machine.watch is not None and space == "l":
-            self.machine.watch.lds_atomic(self.machine, site, access.memory, off[good], nbytes, lanes[good], shape, base)
+            self.machine.watch.lds_atomic(
+                self.machine, site, access.memory, off[good], nbytes, lanes[good], shape, base
+            )
         return [(access.memory, off[good], np.flatnonzero(good))]
 
     def combine(self, kind: str, buffer: Any, off: Any, value: Any, n: int | None, wants_old: bool) -> Any:
@@ -171,7 +192,9 @@ class AtomicAccess:
         before = gather(buffer, off[firsts], value.dtype.type, None, bits)
         scatter(buffer, off[firsts], np.asarray(COMBINE[kind](before, total), value.dtype), None, bits, None)
 
-    def compare_exchange(self, site: int, space: str, addr: Any, base: Any, expected: Any, new: Any, m: Any) -> tuple[Any, Any]:
+    def compare_exchange(
+        self, site: int, space: str, addr: Any, base: Any, expected: Any, new: Any, m: Any
+    ) -> tuple[Any, Any]:
         """Return (old value, success) per lane, lanes taking turns."""
         shape = self.shape(addr, new, m)
         lanes = np.flatnonzero(expand(m, shape))

@@ -46,7 +46,9 @@ class BufferAccess:
         inside = off + nbytes <= records
         return None if inside.all() else inside
 
-    def load(self, site: int, rsrc: Rsrc, base: int | None, voffset: Any, soffset: Any, dtype: Any, n: int | None, m: Any) -> Any:
+    def load(
+        self, site: int, rsrc: Rsrc, base: int | None, voffset: Any, soffset: Any, dtype: Any, n: int | None, m: Any
+    ) -> Any:
         """Return the loaded values, 0 for what is out of range."""
         size = np.dtype(dtype).itemsize
         off, records = self.offsets(rsrc, voffset, soffset)
@@ -59,7 +61,9 @@ class BufferAccess:
         live = inside if m is None else inside & m
         return self.load_live(site, rsrc[0] + off, base, dtype, n, align, live)
 
-    def load_live(self, site: int, addr: Any, base: int | None, dtype: Any, n: int | None, align: int, live: Any) -> Any:
+    def load_live(
+        self, site: int, addr: Any, base: int | None, dtype: Any, n: int | None, align: int, live: Any
+    ) -> Any:
         """Load for the lanes of `live`; the others get 0."""
         shape = np.broadcast_shapes(addr.shape, live.shape)
         if not live.any():
@@ -73,7 +77,9 @@ class BufferAccess:
         """Return whether some lane is partly in range."""
         return bool(np.any((off < records) & (off + nbytes > records)))
 
-    def load_parts(self, site: int, rsrc: Rsrc, base: int | None, off: Any, records: Any, dtype: Any, n: int, m: Any) -> Any:
+    def load_parts(
+        self, site: int, rsrc: Rsrc, base: int | None, off: Any, records: Any, dtype: Any, n: int, m: Any
+    ) -> Any:
         """Load element by element: each is in range or not on its own."""
         size = np.dtype(dtype).itemsize
         parts = []
@@ -84,7 +90,9 @@ class BufferAccess:
             parts.append(self.load_live(site, rsrc[0] + at, base, dtype, None, min(4, size), np.asarray(live)))
         return np.stack(np.broadcast_arrays(*parts), axis=-1)
 
-    def store(self, site: int, rsrc: Rsrc, base: int | None, voffset: Any, soffset: Any, value: Any, n: int | None, m: Any) -> None:
+    def store(
+        self, site: int, rsrc: Rsrc, base: int | None, voffset: Any, soffset: Any, value: Any, n: int | None, m: Any
+    ) -> None:
         """Write what is in range, drop the rest."""
         size = value.dtype.itemsize
         off, records = self.offsets(rsrc, voffset, soffset)
@@ -99,14 +107,27 @@ class BufferAccess:
         else:
             self.store_live(site, rsrc[0] + off, base, value, n, align, inside, m)
 
-    def store_live(self, site: int, addr: Any, base: int | None, value: Any, n: int | None, align: int, inside: Any, m: Any) -> None:
+    def store_live(
+        self, site: int, addr: Any, base: int | None, value: Any, n: int | None, align: int, inside: Any, m: Any
+    ) -> None:
         """Store for the lanes that are in range and active."""
         live = np.asarray(inside if m is None else inside & m)
         if not live.any():
             return
         self.memory.store(site, addr, base, value, n, align, None if live.all() and live.ndim == 0 else live)
 
-    def atomic(self, site: int, kind: str, rsrc: Rsrc, base: int | None, voffset: Any, soffset: Any, value: Any, n: int | None, m: Any) -> Any:
+    def atomic(
+        self,
+        site: int,
+        kind: str,
+        rsrc: Rsrc,
+        base: int | None,
+        voffset: Any,
+        soffset: Any,
+        value: Any,
+        n: int | None,
+        m: Any,
+    ) -> Any:
         """Combine for the lanes that are in range; return the old values, 0 for the others."""
         off, records = self.offsets(rsrc, voffset, soffset)
         inside = self.in_range(off, records, value.dtype.itemsize * (n or 1))

@@ -1,7 +1,9 @@
 """Packed conversions between f32/f16/bf16 and small floats, as the `v_cvt_*` instructions do them.
 
-Rounding is to nearest even without saturation for fp8 and bf8 (overflow gives NaN or infinity: the mode bit FP16_OVFL is 0), saturating for fp6, bf6
-and fp4, which have neither. Stochastic forms add the random bits below the kept mantissa and truncate. Scales are powers of two: only the
+Rounding is to nearest even without saturation for fp8 and bf8 (overflow gives NaN or infinity: the mode bit FP16_OVFL
+is 0), saturating for fp6, bf6
+and fp4, which have neither. Stochastic forms add the random bits below the kept mantissa and truncate. Scales are
+powers of two: only the
 exponent of the f32 scale counts; encoding divides by it, decoding multiplies.
 """
 
@@ -31,7 +33,9 @@ def stochastic_codes(x: Any, seed: Any, fmt: str) -> np.ndarray:
     """Return codes rounded by adding random bits under the last kept bit and truncating."""
     kind = fmt.partition("_")[0]
     wide = np.asarray(x, np.float64)
-    exponent = np.maximum(np.frexp(np.where(np.isfinite(wide) & (wide != 0), wide, 1.0))[1] - 1, MIN_EXPONENT.get(fmt, MIN_EXPONENT[kind]))
+    exponent = np.maximum(
+        np.frexp(np.where(np.isfinite(wide) & (wide != 0), wide, 1.0))[1] - 1, MIN_EXPONENT.get(fmt, MIN_EXPONENT[kind])
+    )
     ulp = np.ldexp(1.0, exponent - MANTISSA[kind])
     noise = np.asarray(seed).view(np.uint32).astype(np.float64) / 2.0**32
     kept = np.floor(np.abs(wide) / ulp + noise) * ulp
@@ -88,7 +92,9 @@ def h_cvt_pack(machine: Any, parts: tuple, kind: str, scale: Any = None, seed: A
         factor = scale_value(scale)
         columns = [np.asarray(c, np.float64) / factor for c in columns]
     else:
-        columns = [np.asarray(c) if np.asarray(c).dtype == np.float64 else np.asarray(c).astype(np.float32) for c in columns]
+        columns = [
+            np.asarray(c) if np.asarray(c).dtype == np.float64 else np.asarray(c).astype(np.float32) for c in columns
+        ]
     fmt = chip_format(kind, machine.arch)
     if seed is not None:
         codes = [stochastic_codes(c, seed, fmt) for c in columns]
@@ -158,7 +164,8 @@ def h_cvt_off_i4(x: Any) -> Any:
 
 
 def h_perm(high: Any, low: Any, selector: Any) -> Any:
-    """Four bytes picked by the bytes of `selector`: 0-3 from `low`, 4-7 from `high`, 8-11 sign fills, 12 zero, above 0xFF."""
+    """Four bytes picked by the bytes of `selector`: 0-3 from `low`, 4-7 from `high`, 8-11 sign fills, 12 zero, above
+    0xFF."""
     both = high.view(np.uint32).astype(np.uint64) << np.uint64(32) | low.view(np.uint32).astype(np.uint64)
     sel = selector.view(np.uint32)
     result = np.zeros((), np.uint32)
@@ -178,7 +185,9 @@ def h_dot(a: Any, b: Any, c: Any, bits: int, signs: tuple[bool, bool], clamp: bo
     columns = []
     for x, is_signed in zip((a, b), signs):
         if bits == 16:
-            columns.append(np.asarray(x).astype(np.int64) if is_signed else np.asarray(x).view(np.uint16).astype(np.int64))
+            columns.append(
+                np.asarray(x).astype(np.int64) if is_signed else np.asarray(x).view(np.uint16).astype(np.int64)
+            )
             continue
         codes = unpack_codes(bytes_of(x), bits, 32 // bits).astype(np.int64)
         half = 1 << bits - 1

@@ -25,7 +25,11 @@ class FlatAccess:
         private = addr >= PRIVATE_APERTURE - _HALF
         lds = (addr >= LDS_APERTURE - _HALF) & ~private
         found = []
-        for letter, here, shift in (("g", ~(lds | private), 0), ("l", lds, LDS_APERTURE), ("p", private, PRIVATE_APERTURE)):
+        for letter, here, shift in (
+            ("g", ~(lds | private), 0),
+            ("l", lds, LDS_APERTURE),
+            ("p", private, PRIVATE_APERTURE),
+        ):
             if np.all(here):
                 return [(letter, addr - shift if shift else addr, m)]
             live = here if m is None else here & m

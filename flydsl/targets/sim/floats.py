@@ -1,4 +1,5 @@
-"""Float functions of generated code: math functions, fused multiply-add, conversions that round as the hardware does."""
+"""Float functions of generated code: math functions, fused multiply-add, conversions that round as the hardware
+does."""
 
 from __future__ import annotations
 
@@ -138,7 +139,7 @@ def h_ldexp(a: Any, b: Any) -> Any:
     return np.ldexp(a, b) if a.dtype != BF16 else np.ldexp(a.astype(F32), b).astype(BF16)
 
 
-# --- fused multiply-add --------------------------------------------------------------------------------------------------
+# --- fused multiply-add ----------------------------------------------------------------------------------------------
 
 
 def h_fma(a: Any, b: Any, c: Any) -> Any:
@@ -182,7 +183,7 @@ def fma64(a: Any, b: Any, c: Any) -> Any:
     return np.where(np.isfinite(r), r, s)[()] if np.ndim(r) else (r if np.isfinite(r) else s)
 
 
-# --- conversions ---------------------------------------------------------------------------------------------------------
+# --- conversions -----------------------------------------------------------------------------------------------------
 
 _F16_TABLE = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
@@ -245,7 +246,8 @@ def step_ulp(x: Any, direction: Any) -> Any:
 
 
 def h_fptosi(x: Any, dtype: Any) -> Any:
-    """Truncate toward zero; out of range saturates to i32 (or i64) and NaN gives 0, as the conversion instructions do."""
+    """Truncate toward zero; out of range saturates to i32 (or i64) and NaN gives 0, as the conversion instructions
+    do."""
     return _float_to_int(x, dtype, np.int64 if dtype == np.int64 else np.int32)
 
 
@@ -268,7 +270,7 @@ def _float_to_int(x: Any, dtype: Any, wide: Any) -> Any:
     return r.astype(f"u{np.dtype(dtype).itemsize}").view(dtype) if dtype != np.bool_ else (r & wide(1)).astype(bool)
 
 
-# --- hardware approximations ---------------------------------------------------------------------------------------------
+# --- hardware approximations -----------------------------------------------------------------------------------------
 
 
 def flush(x: Any) -> Any:
@@ -317,7 +319,14 @@ def h_fpclass(x: Any, bits: int) -> Any:
     """Test against the class bits of LLVM's is.fpclass."""
     negative = np.signbit(x)
     nan, inf, zero, normal = np.isnan(x), np.isinf(x), x == 0, h_isnormal(x)
-    tests = [nan & False, nan, negative & inf, negative & normal, negative & ~normal & ~zero & ~nan & ~inf, negative & zero]
+    tests = [
+        nan & False,
+        nan,
+        negative & inf,
+        negative & normal,
+        negative & ~normal & ~zero & ~nan & ~inf,
+        negative & zero,
+    ]
     tests += [~negative & zero, ~negative & ~normal & ~zero & ~nan & ~inf, ~negative & normal, ~negative & inf]
     result = nan & False
     for i, test in enumerate(tests):

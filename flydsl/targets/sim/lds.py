@@ -36,7 +36,9 @@ class RowAccess:
         self.what = what
         self.watch = machine.watch
 
-    def check(self, site: int, addr: Any, base: str | None, nbytes: int, align: int, m: Any, write: bool) -> tuple[Any, Any, int]:
+    def check(
+        self, site: int, addr: Any, base: str | None, nbytes: int, align: int, m: Any, write: bool
+    ) -> tuple[Any, Any, int]:
         """Return (addresses, mask, low bits) with faulty lanes reported and masked out."""
         if m is not None:
             addr = park_inactive(addr, m)

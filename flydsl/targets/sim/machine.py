@@ -210,7 +210,17 @@ class Machine:
     def read_only(self, site: int, region: Region, off: Any, m: Mask) -> None:
         self.reporter.read_only(self, site, region, off, m)
 
-    def row_bounds(self, site: int, what: str, base: str | None, span: tuple[int, int], addr: Any, nbytes: int, bad: Any, write: bool) -> None:
+    def row_bounds(
+        self,
+        site: int,
+        what: str,
+        base: str | None,
+        span: tuple[int, int],
+        addr: Any,
+        nbytes: int,
+        bad: Any,
+        write: bool,
+    ) -> None:
         self.reporter.row_bounds(self, site, what, base, span, addr, nbytes, bad, write)
 
     def row_misaligned(self, site: int, what: str, addr: Any, align: int, m: Mask) -> None:

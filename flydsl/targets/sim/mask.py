@@ -33,8 +33,6 @@ def h_split(m: Mask, cond: Any) -> tuple[Mask, Mask]:
     return taken, left
 
 
-
-
 def h_select(cond: Any, a: Any, b: Any) -> Any:
     """Return `a` where `cond` holds, else `b`, for scalars per lane."""
     if type(a) is tuple:
@@ -95,8 +93,11 @@ def h_lanes(value: Any) -> Any:
     return value if isinstance(value, np.ndarray) else value.lanes()
 
 
-def h_range(machine: Any, site: int, lo: Any, hi: Any, step: Any, m: Mask, unsigned: bool) -> Iterator[tuple[Any, Mask]]:
-    """Yield (induction value, mask) per trip: once for all lanes when the bounds are uniform, else while a lane is left."""
+def h_range(
+    machine: Any, site: int, lo: Any, hi: Any, step: Any, m: Mask, unsigned: bool
+) -> Iterator[tuple[Any, Mask]]:
+    """Yield (induction value, mask) per trip: once for all lanes when the bounds are uniform, else while a lane is
+    left."""
     if lo.ndim == 0 and hi.ndim == 0 and step.ndim == 0:
         if step <= 0:
             machine.fault_step(site, step)

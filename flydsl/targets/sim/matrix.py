@@ -1,14 +1,16 @@
 """Matrix instructions: per-lane registers to matrices by the instruction's lane map, one product, and back.
 
-Products and sums are f64, rounded once to the accumulator: within the bound of any order that the hardware may use, and exact for integers.
-Operands are packed once per definition; accumulators stay matrices along a chain of instructions and are unpacked when something else
+Products and sums are f64, rounded once to the accumulator: within the bound of any order that the hardware may use,
+and exact for integers.
+Operands are packed once per definition; accumulators stay matrices along a chain of instructions and are unpacked
+when something else
 reads them. Inputs that are denormal are honoured, no result is flushed. EXEC is ignored, as by the instructions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,7 +76,7 @@ def _layout_values(layout: Any) -> int:
     return int(size(layout[1]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def h_plan(name: str, arch: str, regs: tuple[str, str], formats: tuple[str, str] | None = None) -> MatrixPlan:
     """Return the plan of a matrix op by its rocdl or intrinsic name.
 
@@ -93,7 +95,8 @@ def h_plan(name: str, arch: str, regs: tuple[str, str], formats: tuple[str, str]
     map_b = lane_map(row.layout_b, row.n, row.k, row.blocks, lanes, is_transposed=True)
     map_c = lane_map(row.layout_c, row.m, row.n, row.blocks, lanes)
     return MatrixPlan(
-        name, arch, row.m, row.n, row.k, row.blocks, row.a, row.b, row.acc, lanes, map_a, map_b, map_c, row.family, row.opsel_result
+        name, arch, row.m, row.n, row.k, row.blocks, row.a, row.b, row.acc, lanes, map_a, map_b, map_c, row.family,
+        row.opsel_result
     )  # fmt: skip
 
 
@@ -220,7 +223,9 @@ def h_mma(machine: Any, plan: MatrixPlan, a: np.ndarray, b: np.ndarray, c: Any) 
     return Acc(finish(plan, a @ b, pack_c(machine, plan, c)), plan)
 
 
-def h_mma_modified(machine: Any, plan: MatrixPlan, a: np.ndarray, b: np.ndarray, c: Any, mod_c: int, clamp: bool) -> Acc:
+def h_mma_modified(
+    machine: Any, plan: MatrixPlan, a: np.ndarray, b: np.ndarray, c: Any, mod_c: int, clamp: bool
+) -> Acc:
     """`h_mma` with the negate (1) and absolute (2) bits of C, or integer clamping."""
     matrix = pack_c(machine, plan, c)
     if mod_c & 2:

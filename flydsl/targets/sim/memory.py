@@ -1,6 +1,7 @@
 """Global memory: typed access to real addresses, checked against the allocations of the launch.
 
-`gather` and `scatter` move bytes of one buffer; LDS and private memory use them too. The allocation is resolved once per access from the smallest and
+`gather` and `scatter` move bytes of one buffer; LDS and private memory use them too. The allocation is resolved once
+per access from the smallest and
 largest address; lanes are searched one by one only if that fails.
 """
 
@@ -88,7 +89,8 @@ def gather(buffer: Buffer, off: Any, dtype: Any, n: int | None, bits: int) -> An
 
 
 def scatter(buffer: Buffer, off: Any, value: Any, n: int | None, bits: int, m: Any) -> None:
-    """Write values at byte offsets; lanes outside the mask write nothing. Offsets and values broadcast against each other."""
+    """Write values at byte offsets; lanes outside the mask write nothing. Offsets and values broadcast against each
+    other."""
     nbytes = value.dtype.itemsize * (n or 1)
     item = item_size(nbytes, bits)
     shape = np.broadcast_shapes(off.shape, value.shape if n is None else value.shape[:-1], () if m is None else m.shape)
@@ -160,7 +162,8 @@ def bounds_of(addr: Any) -> tuple[int, int]:
 
 
 def park_inactive(addr: Any, m: Any) -> Any:
-    """Return addresses where inactive lanes repeat that of an active one, so that one range test and one gather serve all."""
+    """Return addresses where inactive lanes repeat that of an active one, so that one range test and one gather serve
+    all."""
     shape = np.broadcast_shapes(addr.shape, m.shape)
     active = np.broadcast_to(m, shape)
     wide = np.broadcast_to(addr, shape)
@@ -254,9 +257,11 @@ class GlobalAccess:
             self.watch.global_store(self.machine, site, region, off, nbytes, m, value, n)
         scatter(region, off, value, n, bits, m)
 
-    # --- accesses that do not lie in one allocation ---------------------------------------------------------------------
+    # --- accesses that do not lie in one allocation ------------------------------------------------------------------
 
-    def split(self, site: int, addr: Any, base: int | None, nbytes: int, m: Any, write: bool) -> list[tuple[Region, np.ndarray]]:
+    def split(
+        self, site: int, addr: Any, base: int | None, nbytes: int, m: Any, write: bool
+    ) -> list[tuple[Region, np.ndarray]]:
         """Return (allocation, lanes) pairs of the valid lanes; report the others."""
         lanes = np.ones(addr.shape, bool) if m is None else np.broadcast_to(m, addr.shape)
         parts = []
@@ -281,7 +286,9 @@ class GlobalAccess:
             out[inside] = gather(region, off, dtype, n, low_bits(off))
         return out[()]
 
-    def store_apart(self, site: int, addr: Any, base: int | None, value: Any, n: int | None, align: int, m: Any) -> None:
+    def store_apart(
+        self, site: int, addr: Any, base: int | None, value: Any, n: int | None, align: int, m: Any
+    ) -> None:
         nbytes = value.dtype.itemsize * (n or 1)
         for region, inside in self.split(site, addr, base, nbytes, m, True):
             off = np.where(inside, addr, region.start) - region.origin

@@ -9,8 +9,9 @@ import numpy as np
 
 BF16 = np.dtype(ml_dtypes.bfloat16).type
 TYPES = {
-    "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
-    "u64": np.uint64, "f16": np.float16, "bf16": BF16, "f32": np.float32, "f64": np.float64,
+    "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16":
+    np.uint16, "u32": np.uint32, "u64": np.uint64, "f16": np.float16, "bf16": BF16, "f32": np.float32, "f64":
+    np.float64,
 }  # fmt: skip
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
@@ -70,7 +71,7 @@ def h_no(a: Any, b: Any) -> Any:
     return (a != a) & (a == a) & (b == b)
 
 
-# --- division and shifts -----------------------------------------------------------------------------------------------
+# --- division and shifts ---------------------------------------------------------------------------------------------
 
 
 def h_divsi_const(a: Any, b: Any) -> Any:
@@ -154,7 +155,9 @@ def h_mulhi_u(a: Any, b: Any) -> Any:
     size = a.dtype.itemsize
     ua, ub = unsigned(a), unsigned(b)
     if size < 8:
-        return ((ua.astype(np.uint64) * ub.astype(np.uint64)) >> np.uint64(size * 8)).astype(UNSIGNED[size]).view(a.dtype)
+        return (
+            ((ua.astype(np.uint64) * ub.astype(np.uint64)) >> np.uint64(size * 8)).astype(UNSIGNED[size]).view(a.dtype)
+        )
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     al, ah, bl, bh = ua & mask, ua >> half, ub & mask, ub >> half
     mid = (al * bl >> half) + (ah * bl & mask) + (al * bh & mask)
@@ -255,7 +258,7 @@ def h_ipowi(a: Any, b: Any) -> Any:
     return np.where(b < 0, negative, result)[()]
 
 
-# --- vectors -----------------------------------------------------------------------------------------------------------
+# --- vectors ---------------------------------------------------------------------------------------------------------
 
 
 def h_splat(x: Any, n: int) -> np.ndarray:

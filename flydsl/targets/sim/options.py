@@ -24,7 +24,8 @@ class Allocation:
     def coordinate(self, byte_offset: int) -> tuple[int, ...] | None:
         """Return the multi-dimensional index of the element at a byte offset, or None where no index has it.
 
-        Dimensions are taken from the largest stride down; the first one may run past its extent, so that an access past the
+        Dimensions are taken from the largest stride down; the first one may run past its extent, so that an access
+        past the
         end shows which index is too large.
         """
         if not self.shape or byte_offset < 0 or any(s < 0 for s in self.strides):
@@ -58,7 +59,9 @@ class SimOptions:
     def __post_init__(self) -> None:
         unknown = set(self.checks) - {*CHECKS, *REPORTS}
         if unknown:
-            raise ValueError(f"unknown simulator checks: {', '.join(sorted(unknown))}; known: {', '.join((*CHECKS, *REPORTS))}")
+            raise ValueError(
+                f"unknown simulator checks: {', '.join(sorted(unknown))}; known: {', '.join((*CHECKS, *REPORTS))}"
+            )
         if self.on_finding not in ("raise", "warn", "collect"):
             raise ValueError(f"on_finding must be raise, warn or collect, not {self.on_finding!r}")
         name = self.schedule.partition(":")[0]

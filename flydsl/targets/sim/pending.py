@@ -1,6 +1,8 @@
-"""Asynchronous copies to LDS: they read when issued and land when their counter is waited for; until then their target is poison.
+"""Asynchronous copies to LDS: they read when issued and land when their counter is waited for; until then their
+target is poison.
 
-Counters retire in order, as the hardware's do. Loads that the compiler waits for by itself are counted too, because `vmcnt(n)` leaves the n youngest
+Counters retire in order, as the hardware's do. Loads that the compiler waits for by itself are counted too, because
+`vmcnt(n)` leaves the n youngest
 outstanding, whatever they are.
 """
 
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +39,7 @@ class Entry:
     group: int = -1
 
 
-@lru_cache(maxsize=None)
+@cache
 def decode_waitcnt(arch: str, bitfield: int) -> tuple[tuple[str, int], ...]:
     """Return the (counter, count) pairs that an `s_waitcnt` waits for."""
     from flydsl import arch as chips
@@ -88,7 +90,18 @@ class PendingCopies:
         return None if waves.all() else waves
 
     def buffer_to_lds(
-        self, site: int, rsrc: Any, base: Any, lds: Any, lds_base: Any, size: int, voffset: Any, soffset: Any, offset: int, m: Any, is_async: bool
+        self,
+        site: int,
+        rsrc: Any,
+        base: Any,
+        lds: Any,
+        lds_base: Any,
+        size: int,
+        voffset: Any,
+        soffset: Any,
+        offset: int,
+        m: Any,
+        is_async: bool,
     ) -> None:
         """Start a DMA of `size` bytes per lane; `offset` counts on both sides, out-of-range reads deliver 0."""
         dtype, n = item_of(size)
@@ -97,7 +110,18 @@ class PendingCopies:
         self.start(site, value, n, lds, lds_base, size, offset, m, "vmcnt", is_async)
 
     def global_to_lds(
-        self, site: int, addr: Any, base: Any, lds: Any, lds_base: Any, size: int, offset: int, m: Any, counter: str, is_async: bool, per_lane: bool
+        self,
+        site: int,
+        addr: Any,
+        base: Any,
+        lds: Any,
+        lds_base: Any,
+        size: int,
+        offset: int,
+        m: Any,
+        counter: str,
+        is_async: bool,
+        per_lane: bool,
     ) -> None:
         """Start a copy of `size` bytes per lane; `per_lane`: each lane has its own LDS address."""
         dtype, n = item_of(size)
@@ -108,13 +132,27 @@ class PendingCopies:
         else:
             self.start(site, value, n, lds, lds_base, size, offset, m, counter, is_async)
 
-    def start(self, site: int, value: Any, n: Any, lds: Any, lds_base: Any, size: int, offset: int, m: Any, counter: str, is_async: bool) -> None:
+    def start(
+        self,
+        site: int,
+        value: Any,
+        n: Any,
+        lds: Any,
+        lds_base: Any,
+        size: int,
+        offset: int,
+        m: Any,
+        counter: str,
+        is_async: bool,
+    ) -> None:
         """Lane l writes at the wave's LDS address + offset + l * size."""
         first = h_readfirstlane(self.machine, lds, m)
         addr = first + np.int64(offset) + self.machine.lane_in_wave * size
         self.enqueue(site, value, n, addr, lds_base, size, m, counter, is_async)
 
-    def enqueue(self, site: int, value: Any, n: Any, addr: Any, lds_base: Any, size: int, m: Any, counter: str, is_async: bool) -> None:
+    def enqueue(
+        self, site: int, value: Any, n: Any, addr: Any, lds_base: Any, size: int, m: Any, counter: str, is_async: bool
+    ) -> None:
         access = self.machine.lds_access
         addr, live, bits = access.check(site, addr, lds_base, size, min(4, size), m, True)
         off = addr + access.row_offset
@@ -127,7 +165,9 @@ class PendingCopies:
         if is_async:
             self.open_group.append(entry)
 
-    def lds_to_global(self, site: int, addr: Any, base: Any, lds: Any, lds_base: Any, size: int, offset: int, m: Any) -> None:
+    def lds_to_global(
+        self, site: int, addr: Any, base: Any, lds: Any, lds_base: Any, size: int, offset: int, m: Any
+    ) -> None:
         """Copy from LDS to global memory; the data leave LDS when issued."""
         dtype, n = item_of(size)
         value = self.machine.load_l(site, lds + np.int64(offset), lds_base, dtype, n, min(4, size), m)
@@ -217,8 +257,11 @@ class PendingCopies:
             if e.off is not None
         ]
 
-    def read_transposed(self, site: int, addr: Any, lds_base: Any, bits: int, size: int, dtype: Any, m: Any) -> np.ndarray:
-        """LDS read with transpose (gfx950): in each group of 16 lanes, lane t gets elements t, t + 16, ... of the lanes' data in order."""
+    def read_transposed(
+        self, site: int, addr: Any, lds_base: Any, bits: int, size: int, dtype: Any, m: Any
+    ) -> np.ndarray:
+        """LDS read with transpose (gfx950): in each group of 16 lanes, lane t gets elements t, t + 16, ... of the
+        lanes' data in order."""
         from flydsl.targets.sim.small_floats import pack_codes, unpack_codes
 
         machine = self.machine
@@ -240,5 +283,3 @@ def item_of(size: int) -> tuple[Any, int | None]:
     if size in (1, 2, 4):
         return {1: np.uint8, 2: np.uint16, 4: np.int32}[size], None
     return np.int32, size // 4
-
-

@@ -127,7 +127,7 @@ class Program:
             program._names = [k["name"] for k in payload["kernels"]]
         return program
 
-    # --- launch --------------------------------------------------------------------------------------------------------
+    # --- launch ------------------------------------------------------------------------------------------------------
 
     def launch(
         self,
@@ -142,7 +142,8 @@ class Program:
     ) -> RunReport:
         """Run a kernel on host memory and return what was found.
 
-        Units    `grid` in workgroups, `block` in threads, `cluster` in workgroups; `args`: ints are addresses for pointers
+        Units    `grid` in workgroups, `block` in threads, `cluster` in workgroups; `args`: ints are addresses for
+        pointers
         Raises   SimFindings: a fault, with `on_finding="raise"`; SimBadLaunch: arguments or geometry that do not fit
         """
         config = LaunchConfig(tuple(grid), tuple(block), tuple(cluster), dynamic_lds_bytes, tuple(allocations))
@@ -153,11 +154,13 @@ class Program:
 def compile_text(text: KernelText) -> _Compiled:
     """Return the generator function of a translated kernel."""
     namespace = dict(NAMESPACE)
-    exec(compile(text.source, f"<sim:{text.name}>", "exec"), namespace)  # noqa: S102  (our own translation)
+    exec(compile(text.source, f"<sim:{text.name}>", "exec"), namespace)
     return _Compiled(text, namespace["kernel"])
 
 
-def run_launch(compiled: _Compiled, config: LaunchConfig, args: Sequence[Any], options: SimOptions, arch: str) -> RunReport:
+def run_launch(
+    compiled: _Compiled, config: LaunchConfig, args: Sequence[Any], options: SimOptions, arch: str
+) -> RunReport:
     """Run all workgroups, slab by slab."""
     started = time.perf_counter()
     text = compiled.text

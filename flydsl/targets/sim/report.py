@@ -28,7 +28,7 @@ class Reporter:
         self.options = options
         self.findings: dict[tuple, Finding] = {}
 
-    # --- sink ----------------------------------------------------------------------------------------------------------
+    # --- sink --------------------------------------------------------------------------------------------------------
 
     def add(self, finding: Finding) -> None:
         """Record a finding; raise it if faults stop the launch."""
@@ -69,9 +69,11 @@ class Reporter:
             "count": max(1, int(np.count_nonzero(lanes))),
         }
 
-    # --- faults ----------------------------------------------------------------------------------------------------------
+    # --- faults ------------------------------------------------------------------------------------------------------
 
-    def out_of_bounds(self, machine: Machine, site: int, near: Region | None, addr: Any, nbytes: int, bad: Any, write: bool) -> None:
+    def out_of_bounds(
+        self, machine: Machine, site: int, near: Region | None, addr: Any, nbytes: int, bad: Any, write: bool
+    ) -> None:
         """A global access outside every allocation (or outside that of the pointer it came from)."""
         if not self.options.has("bounds"):
             return
@@ -82,7 +84,9 @@ class Reporter:
         place = self.at(machine, site, bad)
         if near is None:
             text = f"{verb} of {nbytes} bytes at address {first:#x}, which is in no tensor of this launch"
-            self.add(Finding("bounds", text, **place, fix="pass the tensor to the kernel, and check the address arithmetic"))
+            self.add(
+                Finding("bounds", text, **place, fix="pass the tensor to the kernel, and check the address arithmetic")
+            )
             return
         a = near.allocation
         offset = first - a.address
@@ -121,7 +125,9 @@ class Reporter:
         text = f"write to `{name}`, which the host passed as read-only"
         self.add(Finding("bounds", text, **self.at(machine, site, lanes), tensor=name, fix="pass a writable array"))
 
-    def misaligned(self, machine: Machine, site: int, region: Region, off: Any, align: int, m: Any, nbytes: int) -> None:
+    def misaligned(
+        self, machine: Machine, site: int, region: Region, off: Any, align: int, m: Any, nbytes: int
+    ) -> None:
         """An access that breaks the alignment promised for it; accesses of 4-byte alignment work on the hardware."""
         bad = (off & (align - 1)) != 0
         bad = bad if m is None else bad & m
@@ -144,7 +150,16 @@ class Reporter:
         )
 
     def row_bounds(
-        self, machine: Machine, site: int, what: str, base: str | None, span: tuple[int, int], addr: Any, nbytes: int, bad: Any, write: bool
+        self,
+        machine: Machine,
+        site: int,
+        what: str,
+        base: str | None,
+        span: tuple[int, int],
+        addr: Any,
+        nbytes: int,
+        bad: Any,
+        write: bool,
     ) -> None:
         """An LDS or private access outside its array."""
         if not self.options.has("bounds"):
@@ -173,7 +188,11 @@ class Reporter:
             return
         first = int(np.broadcast_to(addr, bad.shape)[bad][0]) if bad.ndim else int(addr)
         text = f"{what} access at byte {first} breaks its promised alignment of {align}"
-        self.add(Finding("misaligned", text, **self.at(machine, site, bad), offset=first, fix="align the array and the offsets"))
+        self.add(
+            Finding(
+                "misaligned", text, **self.at(machine, site, bad), offset=first, fix="align the array and the offsets"
+            )
+        )
 
     def undefined(self, machine: Machine, site: int, what: str, bad: Any, m: Any) -> None:
         bad = np.asarray(bad if m is None else bad & m)
@@ -183,11 +202,23 @@ class Reporter:
 
     def loop_step(self, machine: Machine, site: int, step: int) -> None:
         text = f"a loop steps by {step}"
-        self.add(Finding("undefined", text, span=self.span(site), why="steps must be positive", fix="reverse the bounds"))
+        self.add(
+            Finding("undefined", text, span=self.span(site), why="steps must be positive", fix="reverse the bounds")
+        )
 
     def endless(self, machine: Machine, site: int, trips: int) -> None:
         text = f"a loop is still running after {trips} trips"
-        raise failure([Finding("endless", text, span=self.span(site), kernel=self.kernel, fix="raise `trip_limit`, or check the condition")])
+        raise failure(
+            [
+                Finding(
+                    "endless",
+                    text,
+                    span=self.span(site),
+                    kernel=self.kernel,
+                    fix="raise `trip_limit`, or check the condition",
+                )
+            ]
+        )
 
     def barrier_mask(self, machine: Machine, site: int, m: Any) -> None:
         """A barrier that only part of a workgroup's lanes reach."""
@@ -231,7 +262,7 @@ class Reporter:
             )
         )
 
-    # --- printf ------------------------------------------------------------------------------------------------------------
+    # --- printf ------------------------------------------------------------------------------------------------------
 
     def printf(self, machine: Machine, text: str, args: tuple, m: Any) -> None:
         """Print one line per active lane, in block and thread order."""

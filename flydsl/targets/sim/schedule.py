@@ -11,7 +11,9 @@ from flydsl.targets.sim.machine import LaunchState, Machine, Slab
 from flydsl.targets.sim.translate.text import KernelText
 
 
-def run_slab(launch: LaunchState, slab: Slab, function: Callable, text: KernelText, args: list[Any], threads: int) -> None:
+def run_slab(
+    launch: LaunchState, slab: Slab, function: Callable, text: KernelText, args: list[Any], threads: int
+) -> None:
     """Run the workgroups of a slab to their end."""
     schedule = launch.options.schedule
     if launch.watch is not None:
@@ -45,7 +47,9 @@ def wave_orders(schedule: str, waves: int, seed_offset: int) -> Iterator[list[in
             yield list(range(waves))
 
 
-def run_phases(launch: LaunchState, slab: Slab, machines: list[Machine], runs: list, orders: Iterator[list[int]]) -> None:
+def run_phases(
+    launch: LaunchState, slab: Slab, machines: list[Machine], runs: list, orders: Iterator[list[int]]
+) -> None:
     """Advance every wave to its next barrier, again and again, until all have ended."""
     live = set(range(len(runs)))
     while live:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -26,7 +26,7 @@ def chip_format(kind: str, arch: str) -> str:
     return f"{kind}_fnuz" if arch in FNUZ_CHIPS and kind in ("fp8", "bf8") else kind
 
 
-@lru_cache(maxsize=None)
+@cache
 def decode_table(fmt: str, dtype: str = "f4") -> np.ndarray:
     """Return the value of every code of a format."""
     bits = BITS[fmt.partition("_")[0]]
@@ -34,7 +34,7 @@ def decode_table(fmt: str, dtype: str = "f4") -> np.ndarray:
     return codes.astype(np.float32).astype(dtype)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _positive_values(fmt: str) -> tuple[np.ndarray, np.ndarray]:
     """Return (codes, values) of the finite non-negative codes in ascending order."""
     table = decode_table(fmt, "f8")
@@ -44,7 +44,8 @@ def _positive_values(fmt: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def round_codes(magnitude: np.ndarray, fmt: str) -> np.ndarray:
-    """Return the codes of non-negative finite f64 magnitudes, to nearest even, saturating at the largest finite value."""
+    """Return the codes of non-negative finite f64 magnitudes, to nearest even, saturating at the largest finite
+    value."""
     codes, values = _positive_values(fmt)
     upper = np.clip(np.searchsorted(values, magnitude, side="left"), 0, len(values) - 1)
     lower = np.maximum(upper - 1, 0)
@@ -56,7 +57,8 @@ def round_codes(magnitude: np.ndarray, fmt: str) -> np.ndarray:
 def encode(x: Any, fmt: str) -> Any:
     """Return the codes (uint8) of f64 values as the conversion instructions give them: to nearest even, saturating.
 
-    NaN gives the format's NaN (the largest finite value for formats without one); infinities saturate where the format has none.
+    NaN gives the format's NaN (the largest finite value for formats without one); infinities saturate where the
+    format has none.
     """
     kind, _, fnuz = fmt.partition("_")
     bits = BITS[kind]

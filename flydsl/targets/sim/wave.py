@@ -112,7 +112,8 @@ def h_readfirstlane(machine: Any, x: Any, m: Any) -> Any:
 
 
 def h_readlane(machine: Any, x: Any, lane: Any, m: Any) -> Any:
-    """Return the value of lane `lane`, active or not, in every lane; the lane number is that of the first active lane."""
+    """Return the value of lane `lane`, active or not, in every lane; the lane number is that of the first active
+    lane."""
     return gather_lanes(machine, x, h_readfirstlane(machine, lane, m).astype(np.int64))
 
 
@@ -175,7 +176,8 @@ def dpp_source(machine: Any, ctrl: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def h_dpp(machine: Any, old: Any, x: Any, ctrl: int, row_mask: int, bank_mask: int, bound_ctrl: bool, m: Any) -> Any:
-    """Return the DPP move of `x`: lanes that the masks disable keep `old`; sources out of range give `old`, or 0 with bound_ctrl."""
+    """Return the DPP move of `x`: lanes that the masks disable keep `old`; sources out of range give `old`, or 0 with
+    bound_ctrl."""
     src, ok = dpp_source(machine, ctrl)
     lane = machine.lane_in_wave
     got = gather_lanes(machine, x, src)
@@ -205,7 +207,9 @@ def h_permlane_swap(machine: Any, a: Any, b: Any, half: int) -> tuple[Any, Any]:
     """Exchange the odd groups of `half` lanes of `a` with the even groups of `b`."""
     lane = machine.lane_in_wave
     odd = (lane & half) != 0
-    return np.where(odd, gather_lanes(machine, b, lane - half), a), np.where(odd, b, gather_lanes(machine, a, lane + half))
+    return np.where(odd, gather_lanes(machine, b, lane - half), a), np.where(
+        odd, b, gather_lanes(machine, a, lane + half)
+    )
 
 
 def h_permlane16(machine: Any, old: Any, x: Any, low: Any, high: Any, cross: bool, m: Any) -> Any:

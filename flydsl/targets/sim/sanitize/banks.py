@@ -1,6 +1,7 @@
 """LDS bank conflicts: how many lanes meet in one bank during one access phase, per source line. A report, not an error.
 
-Source   the banks of a chip are `arch.*.LDS`; an access of 4, 8 or 16 bytes per lane is served in phases of 32 (64 banks: 64), 16, 8 lanes
+Source   the banks of a chip are `arch.*.LDS`; an access of 4, 8 or 16 bytes per lane is served in phases of 32 (64
+banks: 64), 16, 8 lanes
 """
 
 from __future__ import annotations

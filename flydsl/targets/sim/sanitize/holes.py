@@ -22,14 +22,15 @@ def report_holes(launch: Any) -> None:
         if not missing.any():
             continue
         first = np.unravel_index(int(missing.reshape(-1).argmax()), missing.shape)
+        at = tuple(map(int, first))
+        count = f"{int(missing.sum())} of {missing.size}"
         launch.reporter.add(
             Finding(
                 "never-written",
-                f"{int(missing.sum())} of {missing.size} elements of `{a.name}` were never written, the first at {tuple(map(int, first))}\n"
-                + picture(missing),
+                f"{count} elements of `{a.name}` were never written, the first at {at}\n" + picture(missing),
                 span=launch.reporter.span(next(iter(shadow.sites))),
                 tensor=a.name,
-                index=tuple(map(int, first)),
+                index=at,
                 severity="note",
                 why="the launch wrote the other elements of this tensor",
                 fix="check the grid and the predicates of the last tiles",

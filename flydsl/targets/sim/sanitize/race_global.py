@@ -1,7 +1,10 @@
-"""Races in global memory: two workgroups of a launch, or two waves between barriers, touch one cell and one of them writes.
+"""Races in global memory: two workgroups of a launch, or two waves between barriers, touch one cell and one of them
+writes.
 
-A mark per cell says who wrote it last (`(workgroup + 1) << 11 | thread`, 0 for nobody), a second one who read it; reads are marked only in tensors that the kernel both
-reads and writes. Workgroups run in no order, so any two of them conflict; in kernels with fences or ordered atomics, reads of another workgroup's
+A mark per cell says who wrote it last (`(workgroup + 1) << 11 | thread`, 0 for nobody), a second one who read it;
+reads are marked only in tensors that the kernel both
+reads and writes. Workgroups run in no order, so any two of them conflict; in kernels with fences or ordered atomics,
+reads of another workgroup's
 data may be ordered by those and are not judged.
 """
 
@@ -58,7 +61,9 @@ class RegionShadow:
             self._readers = Buffer(np.repeat(self._readers.raw.view(np.int32), factor).view(np.uint8))
         if self.site_numbers is not None:
             self.site_numbers = Buffer(np.repeat(self.site_numbers.raw, factor))
-        self.writes, self.reads = ([(a, s, c * factor, k * factor, m) for a, s, c, k, m in x] for x in (self.writes, self.reads))
+        self.writes, self.reads = (
+            [(a, s, c * factor, k * factor, m) for a, s, c, k, m in x] for x in (self.writes, self.reads)
+        )
         self.cells *= factor
         self.shift = shift
 
@@ -106,9 +111,11 @@ class GlobalRaces:
             found = self._own[key] = groups.astype(np.int32)[:, None] + threads.astype(np.int32)[None, :]
         return found
 
-    # --- accesses --------------------------------------------------------------------------------------------------------
+    # --- accesses ----------------------------------------------------------------------------------------------------
 
-    def store(self, machine: Any, site: int, region: Region, off: Any, nbytes: int, m: Any, value: Any, n: int | None) -> None:
+    def store(
+        self, machine: Any, site: int, region: Region, off: Any, nbytes: int, m: Any, value: Any, n: int | None
+    ) -> None:
         """Check a store against earlier accesses, then mark its cells."""
         shadow = self.shadow(region)
         own = self.own(machine)
@@ -181,12 +188,33 @@ class GlobalRaces:
             lane, part = (int(x[0]) for x in np.nonzero(other))
             flags = np.zeros(shape, bool)
             flags.flat[lanes[lane]] = True
-            self.report(machine, site, region, shadow, int(cell[lane]) + part, int(old[lane, part]), flags, "atomic", "writes", False)
+            self.report(
+                machine,
+                site,
+                region,
+                shadow,
+                int(cell[lane]) + part,
+                int(old[lane, part]),
+                flags,
+                "atomic",
+                "writes",
+                False,
+            )
 
-    # --- verdicts --------------------------------------------------------------------------------------------------------
+    # --- verdicts ----------------------------------------------------------------------------------------------------
 
     def judge(
-        self, machine: Any, site: int, region: Region, shadow: RegionShadow, cell: Any, old: Any, own: Any, m: Any, kind: str, earlier: str
+        self,
+        machine: Any,
+        site: int,
+        region: Region,
+        shadow: RegionShadow,
+        cell: Any,
+        old: Any,
+        own: Any,
+        m: Any,
+        kind: str,
+        earlier: str,
     ) -> None:
         """Compare marks with the accessing lanes."""
         seen = old > 0
@@ -204,7 +232,17 @@ class GlobalRaces:
             self.judge_interval(machine, site, region, shadow, cell, old, inside, own, kind, earlier)
 
     def judge_interval(
-        self, machine: Any, site: int, region: Region, shadow: RegionShadow, cell: Any, old: Any, inside: Any, own: Any, kind: str, earlier: str
+        self,
+        machine: Any,
+        site: int,
+        region: Region,
+        shadow: RegionShadow,
+        cell: Any,
+        old: Any,
+        inside: Any,
+        own: Any,
+        kind: str,
+        earlier: str,
     ) -> None:
         """Waves of one workgroup: it counts only if the other access lies after the last barrier."""
         k = inside.shape[-1]
@@ -238,31 +276,56 @@ class GlobalRaces:
             shadow.writes, shadow.reads = [], []
         self.open.clear()
 
-    # --- reports ---------------------------------------------------------------------------------------------------------
+    # --- reports -----------------------------------------------------------------------------------------------------
 
     def report_first(
-        self, machine: Any, site: int, region: Region, shadow: RegionShadow, cell: Any, old: Any, bad: Any, kind: str, earlier: str, inside: bool
+        self,
+        machine: Any,
+        site: int,
+        region: Region,
+        shadow: RegionShadow,
+        cell: Any,
+        old: Any,
+        bad: Any,
+        kind: str,
+        earlier: str,
+        inside: bool,
     ) -> None:
         g, b, part = (int(x[0]) for x in np.nonzero(bad))
         at = int(np.broadcast_to(cell, bad.shape[:-1])[g, b]) + part
         self.report(machine, site, region, shadow, at, int(old[g, b, part]), bad.any(axis=-1), kind, earlier, inside)
 
     def report(
-        self, machine: Any, site: int, region: Region, shadow: RegionShadow, cell: int, mark: int, lanes: Any, kind: str, earlier: str, inside: bool
+        self,
+        machine: Any,
+        site: int,
+        region: Region,
+        shadow: RegionShadow,
+        cell: int,
+        mark: int,
+        lanes: Any,
+        kind: str,
+        earlier: str,
+        inside: bool,
     ) -> None:
         reporter = machine.reporter
         a = region.allocation
         offset = (cell << shadow.shift) + region.origin - region.start
         index = a.coordinate(offset)
-        other_site = shadow.site_of(cell) if earlier == "writes" and shadow.sites else (shadow.reads[-1][1] if shadow.reads else site)
+        other_site = (
+            shadow.site_of(cell)
+            if earlier == "writes" and shadow.sites
+            else (shadow.reads[-1][1] if shadow.reads else site)
+        )
         verb = {"read": "reads", "write": "writes", "atomic": "updates atomically"}[kind]
         who = "wave of the workgroup" if inside else "workgroup"
+        where = index if index is not None else f"byte {offset}"
         known = mark != SEVERAL_GROUPS
         group, thread = (mark >> THREAD_BITS) - 1, mark & THREAD_MASK
         reporter.add(
             Finding(
                 "race",
-                f"one {who} {verb} `{a.name}` at {index if index is not None else f'byte {offset}'} and another one {earlier} it",
+                f"one {who} {verb} `{a.name}` at {where} and another one {earlier} it",
                 **reporter.at(machine, site, lanes),
                 tensor=a.name,
                 index=index,
@@ -272,22 +335,34 @@ class GlobalRaces:
                 other_thread=machine.launch_thread(thread) if known and thread != SEVERAL_WAVES else None,
                 missing="no barrier between the two accesses" if inside else "nothing orders workgroups of one launch",
                 why="they run in any order, so the result depends on chance",
-                fix="put a barrier between them" if inside else "give each workgroup its own elements, use atomics, or split the launch",
+                fix="put a barrier between them"
+                if inside
+                else "give each workgroup its own elements, use atomics, or split the launch",
             )
         )
 
-    def same_instruction(self, machine: Any, site: int, region: Region, cell: Any, met: Any, m: Any, value: Any, n: int | None) -> None:
+    def same_instruction(
+        self, machine: Any, site: int, region: Region, cell: Any, met: Any, m: Any, value: Any, n: int | None
+    ) -> None:
         """Lanes of one store that wrote one cell."""
         own = self.own(machine)
         whole = value if n is not None else value[..., None]
-        data = np.ascontiguousarray(np.broadcast_to(whole, (*own.shape, whole.shape[-1]))).view(np.uint8).reshape(own.size, -1)
+        data = (
+            np.ascontiguousarray(np.broadcast_to(whole, (*own.shape, whole.shape[-1])))
+            .view(np.uint8)
+            .reshape(own.size, -1)
+        )
         chosen = np.flatnonzero(expand(m, own.shape).reshape(-1))
         cells = np.broadcast_to(cell, own.shape).reshape(-1)[chosen]
         order = np.argsort(cells, kind="stable")
         adjacent = cells[order][1:] == cells[order][:-1]
         unequal = adjacent & (data[chosen][order][1:] != data[chosen][order][:-1]).any(axis=1)
         partial = not adjacent.any()
-        first = int(chosen[order[1:][unequal][0]]) if unequal.any() else int(np.flatnonzero(met.any(axis=-1).reshape(-1))[0])
+        first = (
+            int(chosen[order[1:][unequal][0]])
+            if unequal.any()
+            else int(np.flatnonzero(met.any(axis=-1).reshape(-1))[0])
+        )
         same = not unequal.any() and not partial
         rivals = chosen[(cells == np.broadcast_to(cell, own.shape).reshape(-1)[first]) & (chosen != first)]
         reporter = machine.reporter
@@ -295,7 +370,11 @@ class GlobalRaces:
         flags.flat[first] = True
         g, b = divmod(int(rivals[0]), machine.B) if len(rivals) else (0, 0)
         a = region.allocation
-        offset = (int(np.broadcast_to(cell, own.shape).flat[first]) << self.shadow(region).shift) + region.origin - region.start
+        offset = (
+            (int(np.broadcast_to(cell, own.shape).flat[first]) << self.shadow(region).shift)
+            + region.origin
+            - region.start
+        )
         groups = {int(r) // machine.B for r in rivals} | {first // machine.B}
         who = "threads of several workgroups" if len(groups) > 1 else "several threads"
         reporter.add(
@@ -309,7 +388,9 @@ class GlobalRaces:
                 other=reporter.span(site),
                 other_block=machine.block_of(g) if len(rivals) else None,
                 other_thread=machine.thread_of(b) if len(rivals) else None,
-                missing="no order between lanes of one store" if len(groups) == 1 else "nothing orders workgroups of one launch",
+                missing="no order between lanes of one store"
+                if len(groups) == 1
+                else "nothing orders workgroups of one launch",
                 severity="note" if same else "error",
                 why="which value stays is not defined",
                 fix="let one thread write, or give each its own element",

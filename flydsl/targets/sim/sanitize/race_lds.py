@@ -1,6 +1,7 @@
 """Races in LDS inside a workgroup: two waves touch a cell, one of them writes, and no barrier lies between.
 
-Accesses are collected from barrier to barrier and judged at the barrier, so the verdict does not depend on the order in which the
+Accesses are collected from barrier to barrier and judged at the barrier, so the verdict does not depend on the order
+in which the
 simulator ran the waves. An interval without writes costs nothing.
 """
 
@@ -18,7 +19,8 @@ from flydsl.targets.sim.sanitize.shadow import THREAD_BITS, Shadow, lanes_of, va
 
 @dataclass
 class Access:
-    """One executed access: flat offsets, threads, workgroups of its lanes. `values`: stored bits, None for reads and atomics."""
+    """One executed access: flat offsets, threads, workgroups of its lanes. `values`: stored bits, None for reads and
+    atomics."""
 
     kind: str
     site: int
@@ -33,7 +35,9 @@ class Access:
         """Return the part of the access that belongs to the workgroups of a mask."""
         keep = groups[self.group]
         values = None if self.values is None else self.values[keep]
-        return Access(self.kind, self.site, self.nbytes, self.off[keep], self.thread[keep], self.group[keep], values, self.base)
+        return Access(
+            self.kind, self.site, self.nbytes, self.off[keep], self.thread[keep], self.group[keep], values, self.base
+        )
 
 
 class LdsRaces:
@@ -47,7 +51,18 @@ class LdsRaces:
         self.serial = 1
         self.by_serial: dict[int, Access] = {}
 
-    def note(self, kind: str, machine: Any, site: int, off: Any, nbytes: int, m: Any, base: str | None, value: Any = None, n: Any = None) -> None:
+    def note(
+        self,
+        kind: str,
+        machine: Any,
+        site: int,
+        off: Any,
+        nbytes: int,
+        m: Any,
+        base: str | None,
+        value: Any = None,
+        n: Any = None,
+    ) -> None:
         """Record an access; it is expanded to lanes only if the interval has a write."""
         self.open.append((kind, machine, site, off, nbytes, m, base, value, n))
         self.has_writes |= kind != "read"
@@ -56,7 +71,7 @@ class LdsRaces:
         """Judge the interval that ends here; `groups`: the workgroups at the barrier, None for all."""
         entries, self.open = self.open, []
         if groups is not None:
-            entries = [a for a in map(expanded, entries)]
+            entries = list(map(expanded, entries))
             self.open = [part for a in entries if len((part := a.of_groups(~groups)).off)]
             entries = [a.of_groups(groups) for a in entries]
         for pending_machine in self.machines(entries, machine):
@@ -129,7 +144,7 @@ class LdsRaces:
             if other.any():
                 self.report(machine, "read", access, old, other)
 
-    # --- reports -------------------------------------------------------------------------------------------------------
+    # --- reports -----------------------------------------------------------------------------------------------------
 
     def same_instruction(self, machine: Any, access: Access, back: Any, met: Any) -> None:
         """Lanes of one store that wrote one cell: harmless only if all wrote the same bits."""
@@ -141,10 +156,11 @@ class LdsRaces:
         near = np.abs(access.off - access.off[first]) < access.nbytes
         rival = np.flatnonzero(near & (np.arange(len(near)) != first))
         same = differs is None
+        values = "the same value" if same else "different values"
         reporter.add(
             Finding(
                 "same-value-write" if same else "race",
-                f"several threads write one LDS cell at the same time{', with the same value' if same else ' with different values'}",
+                f"several threads write one LDS cell at the same time, with {values}",
                 **self.at(machine, access, first),
                 tensor=access.base,
                 other=reporter.span(access.site),

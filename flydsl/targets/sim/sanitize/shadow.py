@@ -1,7 +1,9 @@
 """Shadow memory: one byte of state and one mark per cell of the memory that it shadows.
 
-A cell is the narrowest access of the kernel, so that neighbours are never mistaken for each other; an access that is narrower or misaligned at run
-time (the last elements of a bounded buffer) splits all cells. Marks say who wrote a cell last: `serial << 10 | thread`, where the serial counts accesses.
+A cell is the narrowest access of the kernel, so that neighbours are never mistaken for each other; an access that is
+narrower or misaligned at run
+time (the last elements of a bounded buffer) splits all cells. Marks say who wrote a cell last: `serial << 10 |
+thread`, where the serial counts accesses.
 """
 
 from __future__ import annotations
@@ -132,7 +134,11 @@ def lanes_of(machine: Any, off: Any, m: Any) -> tuple[Any, Any, Any]:
         shape = (g, b)
     if active is None:
         wide = np.broadcast_to(off, shape).reshape(-1)
-        return wide, np.broadcast_to(first, shape).reshape(-1), np.broadcast_to(np.arange(g)[:, None], shape).reshape(-1)
+        return (
+            wide,
+            np.broadcast_to(first, shape).reshape(-1),
+            np.broadcast_to(np.arange(g)[:, None], shape).reshape(-1),
+        )
     lanes = np.flatnonzero(active) if shared else active_lanes(m, shape)
     wide = off if off.ndim else np.broadcast_to(off, (1, 1))
     threads = first.reshape(-1).take(lanes) if first.ndim == 2 else first.take(lanes % shape[1])

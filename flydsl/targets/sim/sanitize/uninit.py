@@ -1,4 +1,5 @@
-"""Reads of LDS or private bytes that nothing wrote in this launch, and of LDS that an outstanding copy has yet to fill."""
+"""Reads of LDS or private bytes that nothing wrote in this launch, and of LDS that an outstanding copy has yet to
+fill."""
 
 from __future__ import annotations
 
@@ -36,7 +37,18 @@ class UninitCheck:
         shadow.is_complete = False
         shadow.set_state(off, nbytes, m, PENDING)
 
-    def load(self, machine: Any, site: int, memory: Any, letter: str, addr: Any, off: Any, nbytes: int, m: Any, base: str | None) -> None:
+    def load(
+        self,
+        machine: Any,
+        site: int,
+        memory: Any,
+        letter: str,
+        addr: Any,
+        off: Any,
+        nbytes: int,
+        m: Any,
+        base: str | None,
+    ) -> None:
         """Report lanes that read bytes in another state than written."""
         shadow = self.shadow(memory, letter)
         if shadow.is_complete:
@@ -54,7 +66,9 @@ class UninitCheck:
         if unwritten.any() and self.has_uninit:
             self.report_unwritten(machine, site, letter, unwritten, addr, nbytes, base)
 
-    def report_unwritten(self, machine: Any, site: int, letter: str, bad: Any, addr: Any, nbytes: int, base: str | None) -> None:
+    def report_unwritten(
+        self, machine: Any, site: int, letter: str, bad: Any, addr: Any, nbytes: int, base: str | None
+    ) -> None:
         reporter = machine.reporter
         what = "LDS" if letter == "l" else "private memory"
         first = int(np.broadcast_to(addr, bad.shape)[bad][0]) if bad.ndim else int(addr)
@@ -86,7 +100,7 @@ class UninitCheck:
                 **reporter.at(machine, site, bad),
                 tensor=base,
                 other=place,
-                missing=f"no wait on the counter of the copy{since} (vmcnt, asynccnt or wait_asyncmark) before this read",
+                missing=f"no wait for the copy{since} (vmcnt, asynccnt or wait_asyncmark) before this read",
                 why="a copy to LDS lands at some time between its issue and its wait",
                 fix="wait for the copy, then let the workgroup meet at a barrier, then read",
             )

@@ -34,7 +34,9 @@ class Watch:
         self.has_race = options.has("race")
         self.races: GlobalRaces | None = None
         if self.has_race or options.has("holes"):
-            self.races = GlobalRaces(text.cell_bytes["g"], launch.wave_size, not text.has_sync and self.has_race, self.tracked())
+            self.races = GlobalRaces(
+                text.cell_bytes["g"], launch.wave_size, not text.has_sync and self.has_race, self.tracked()
+            )
         self.has_several_waves = -(-np.prod(launch.config.block) // launch.wave_size) > 1
         self.banks = BankReport(launch.arch) if options.has("banks") else None
         self.lds_races: LdsRaces | None = None
@@ -46,7 +48,7 @@ class Watch:
         bases = self.launch.bases
         return {bases[i].number for i in self.text.writes if bases[i] is not None}
 
-    # --- intervals -------------------------------------------------------------------------------------------------------
+    # --- intervals ---------------------------------------------------------------------------------------------------
 
     def start_slab(self) -> None:
         """New workgroups: their LDS has no history."""
@@ -85,23 +87,29 @@ class Watch:
         if launch.options.has("holes"):
             report_holes(launch)
 
-    # --- global ----------------------------------------------------------------------------------------------------------
+    # --- global ------------------------------------------------------------------------------------------------------
 
     def global_load(self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any) -> None:
         if self.races is not None:
             self.races.load(machine, site, region, off, nbytes, m)
 
-    def global_store(self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any, value: Any, n: int | None) -> None:
+    def global_store(
+        self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any, value: Any, n: int | None
+    ) -> None:
         if self.races is not None:
             self.races.store(machine, site, region, off, nbytes, m, value, n)
 
-    def global_atomic(self, machine: Any, site: int, region: Any, off: Any, nbytes: int, lanes: Any, shape: tuple) -> None:
+    def global_atomic(
+        self, machine: Any, site: int, region: Any, off: Any, nbytes: int, lanes: Any, shape: tuple
+    ) -> None:
         if self.races is not None:
             self.races.atomic(machine, site, region, off, nbytes, lanes, shape)
 
-    # --- LDS -------------------------------------------------------------------------------------------------------------
+    # --- LDS ---------------------------------------------------------------------------------------------------------
 
-    def lds_load(self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None) -> None:
+    def lds_load(
+        self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None
+    ) -> None:
         if self.state is not None:
             self.state.load(machine, site, memory, "l", addr, off, nbytes, m, base)
         if self.lds_races is not None and self.has_several_waves:
@@ -110,7 +118,17 @@ class Watch:
             self.banks.note(machine, site, "read", addr, nbytes, m)
 
     def lds_store(
-        self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, value: Any, n: int | None, base: str | None
+        self,
+        machine: Any,
+        site: int,
+        memory: Any,
+        addr: Any,
+        off: Any,
+        nbytes: int,
+        m: Any,
+        value: Any,
+        n: int | None,
+        base: str | None,
     ) -> None:
         if self.state is not None:
             self.state.store(memory, "l", off, nbytes, m)
@@ -119,7 +137,9 @@ class Watch:
         if self.banks is not None:
             self.banks.note(machine, site, "write", addr, nbytes, m)
 
-    def lds_atomic(self, machine: Any, site: int, memory: Any, off: Any, nbytes: int, lanes: Any, shape: tuple, base: str | None) -> None:
+    def lds_atomic(
+        self, machine: Any, site: int, memory: Any, off: Any, nbytes: int, lanes: Any, shape: tuple, base: str | None
+    ) -> None:
         """Atomics arrive as flat lanes."""
         from flydsl.targets.sim.sanitize.race_lds import Access
 
@@ -142,13 +162,17 @@ class Watch:
         if self.lds_races is not None:
             self.lds_races.note("write", machine, site, off, nbytes, m, None, value, n)
 
-    # --- private ---------------------------------------------------------------------------------------------------------
+    # --- private -----------------------------------------------------------------------------------------------------
 
-    def private_load(self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None) -> None:
+    def private_load(
+        self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None
+    ) -> None:
         if self.state is not None:
             self.state.load(machine, site, memory, "p", addr, off, nbytes, m, base)
 
-    def private_store(self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None) -> None:
+    def private_store(
+        self, machine: Any, site: int, memory: Any, addr: Any, off: Any, nbytes: int, m: Any, base: str | None
+    ) -> None:
         if self.state is not None:
             self.state.store(memory, "p", off, nbytes, m)
 

@@ -1,6 +1,7 @@
 """Rules of `arith` and of the LLVM dialect's arithmetic: one NumPy expression per op.
 
-Integers are signed NumPy types that wrap; unsigned ops look at the same bits through `.view`. i1 is bool. f16 and bf16 round after
+Integers are signed NumPy types that wrap; unsigned ops look at the same bits through `.view`. i1 is bool. f16 and
+bf16 round after
 each op, as the hardware's own-precision instructions do.
 """
 
@@ -14,7 +15,7 @@ from flydsl.targets.sim.translate.rules import attribute, rule
 from flydsl.targets.sim.translate.types import IrType
 from flydsl.targets.sim.translate.values import Piece, Scalar, Vector
 
-# --- constants ---------------------------------------------------------------------------------------------------------
+# --- constants -------------------------------------------------------------------------------------------------------
 
 
 @rule("arith.constant", "llvm.mlir.constant")
@@ -61,7 +62,7 @@ def zero_value(t: FunctionTranslator, type_: IrType) -> Any:
     return c
 
 
-# --- integers ----------------------------------------------------------------------------------------------------------
+# --- integers --------------------------------------------------------------------------------------------------------
 
 BINARY = {
     "addi": "({0} + {1})",
@@ -85,12 +86,18 @@ BINARY = {
     "minimumf": "h_minimumf({0}, {1})",
 }
 LLVM_BINARY = {
-    "add": "addi", "sub": "subi", "mul": "muli", "and": "andi", "or": "ori", "xor": "xori", "fadd": "addf", "fsub": "subf",
-    "fmul": "mulf", "fdiv": "divf", "frem": "remf", "intr.smax": "maxsi", "intr.smin": "minsi", "intr.umax": "maxui",
-    "intr.umin": "minui", "intr.maxnum": "maxnumf", "intr.minnum": "minnumf", "intr.maximum": "maximumf",
+    "add": "addi", "sub": "subi", "mul": "muli", "and": "andi", "or": "ori", "xor": "xori", "fadd": "addf", "fsub":
+    "subf", "fmul": "mulf", "fdiv": "divf", "frem": "remf", "intr.smax": "maxsi", "intr.smin": "minsi", "intr.umax":
+    "maxui", "intr.umin": "minui", "intr.maxnum": "maxnumf", "intr.minnum": "minnumf", "intr.maximum": "maximumf",
     "intr.minimum": "minimumf",
 }  # fmt: skip
-BOOL_FORMS = {"addi": "({0} ^ {1})", "subi": "({0} ^ {1})", "muli": "({0} & {1})", "maxsi": "({0} & {1})", "minsi": "({0} | {1})"}
+BOOL_FORMS = {
+    "addi": "({0} ^ {1})",
+    "subi": "({0} ^ {1})",
+    "muli": "({0} & {1})",
+    "maxsi": "({0} & {1})",
+    "minsi": "({0} | {1})",
+}
 
 
 def arith_name(op: Any) -> str:
@@ -154,7 +161,11 @@ def shift(t: FunctionTranslator, op: Any) -> None:
     if elem == "i1":
         raise t.refuse("on i1", "use `and`/`or` of the bits")
     if amount is not None and 0 <= amount < bits:
-        form = {"shl": "({0} << {1})", "ashr": "({0} >> {1})", "lshr": f"({{0}}.view(T_u{bits}) >> {{1}}.view(T_u{bits})).view(T_{elem})"}
+        form = {
+            "shl": "({0} << {1})",
+            "ashr": "({0} >> {1})",
+            "lshr": f"({{0}}.view(T_u{bits}) >> {{1}}.view(T_u{bits})).view(T_{elem})",
+        }
         t.elementwise(op.results[0], list(op.operands), form[kind].format)
         return
     site = t.site()
@@ -162,8 +173,8 @@ def shift(t: FunctionTranslator, op: Any) -> None:
 
 
 @rule(
-    "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui",
-    "llvm.sdiv", "llvm.udiv", "llvm.srem", "llvm.urem",
+    "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi", "arith.ceildivsi",
+    "arith.ceildivui", "llvm.sdiv", "llvm.udiv", "llvm.srem", "llvm.urem",
 )  # fmt: skip
 def divide(t: FunctionTranslator, op: Any) -> None:
     names = {"sdiv": "divsi", "udiv": "divui", "srem": "remsi", "urem": "remui"}
@@ -276,7 +287,7 @@ def carry_extended(t: FunctionTranslator, op: Any) -> None:
     t.elementwise(op.results[1], pair, f"({{0}}.view({u}) < {{1}}.view({u}))".format)
 
 
-# --- conversions -------------------------------------------------------------------------------------------------------
+# --- conversions -----------------------------------------------------------------------------------------------------
 
 
 @rule("arith.index_cast", "arith.extsi", "arith.trunci", "llvm.sext", "llvm.trunc")
@@ -285,7 +296,9 @@ def int_cast(t: FunctionTranslator, op: Any) -> None:
     value = t.get(op.operands[0])
     if isinstance(value, Scalar) and value.const is not None and src.elem != "i1" and dst.elem != "i1":
         bits = dst.bits
-        t.define(op.results[0], t.constant(dst.elem, (int(value.const) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)))
+        t.define(
+            op.results[0], t.constant(dst.elem, (int(value.const) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
+        )
         return
     if src.elem == dst.elem:
         t.define(op.results[0], value)
@@ -313,9 +326,13 @@ def float_cast(t: FunctionTranslator, op: Any) -> None:
     src, dst = t.type_of(op.operands[0]).elem, t.type_of(op.results[0]).elem
     mode = attribute(op, "roundingmode")
     mode_text = str(mode).split("<")[-1].strip("<> ") if mode is not None else "to_nearest_even"
-    mode_text = {"0": "to_nearest_even", "1": "downward", "2": "upward", "3": "toward_zero", "4": "to_nearest_away"}.get(
-        mode_text.split(":")[0].strip(), mode_text
-    )
+    mode_text = {
+        "0": "to_nearest_even",
+        "1": "downward",
+        "2": "upward",
+        "3": "toward_zero",
+        "4": "to_nearest_away",
+    }.get(mode_text.split(":")[0].strip(), mode_text)
     t.elementwise(op.results[0], list(op.operands), cast_form(src, dst, mode_text).format)
 
 
@@ -382,7 +399,8 @@ def bitcast_width(t: FunctionTranslator, op: Any, src: IrType, dst: IrType) -> N
     elif not src.is_vector:
         t.set_array(op.results[0], f"h_recast({array}[..., None], T_{dst.elem})")
     elif len(value.pieces) > 1 and all(
-        not p.is_splat and p.off * src.bits % dst.bits == 0 and p.length * src.bits % dst.bits == 0 for p in value.pieces
+        not p.is_splat and p.off * src.bits % dst.bits == 0 and p.length * src.bits % dst.bits == 0
+        for p in value.pieces
     ):
         pieces = []
         for p in value.pieces:

@@ -13,7 +13,6 @@ from flydsl.targets.sim.translate.types import IrType
 from flydsl.targets.sim.translate.values import Piece, Scalar, Struct, Value, Vector
 
 
-
 @rule("scf.if")
 def scf_if(t: FunctionTranslator, op: Any) -> None:
     cond = t.scalar(op.operands[0])
@@ -118,7 +117,7 @@ def rebuild(t: FunctionTranslator, type_: IrType, a: Value, b: Value, names: Any
     return Vector(type_, pieces)
 
 
-# --- loops -------------------------------------------------------------------------------------------------------------
+# --- loops -----------------------------------------------------------------------------------------------------------
 
 
 @rule("scf.for")
@@ -145,7 +144,8 @@ def scf_for(t: FunctionTranslator, op: Any) -> None:
 
 
 class Carry:
-    """A loop-carried value: its names, initialised before the loop, and the value that they form inside and after it."""
+    """A loop-carried value: its names, initialised before the loop, and the value that they form inside and after
+    it."""
 
     def __init__(self, t: FunctionTranslator, arg: Any, init: Value):
         self.type = t.type_of(arg)

@@ -59,7 +59,9 @@ def encode(t: FunctionTranslator, op: Any, kind: str, scaled: bool, stochastic: 
     """f32, f16 or bf16 to small floats."""
     names = _operand_names(op)
     texts = dict(zip(names, (t.operand_array(v) for v in op.operands)))
-    parts = "".join(f"{texts[n]}, " for n in names if n in ("src", "src0", "src1", "srcA") or (n == "srcB" and not stochastic))
+    parts = "".join(
+        f"{texts[n]}, " for n in names if n in ("src", "src0", "src1", "srcA") or (n == "srcB" and not stochastic)
+    )
     seed = texts.get("seed", texts["srcB"] if stochastic and "srcB" in texts else "None")
     scale = texts.get("scale", "None")
     type_ = t.type_of(op.results[0])
@@ -90,7 +92,14 @@ def _operand_names(op: Any) -> list[str]:
     return ["src", "scale"]
 
 
-DOTS = {"sdot2": (16, (1, 1)), "udot2": (16, (0, 0)), "sdot4": (8, (1, 1)), "udot4": (8, (0, 0)), "sdot8": (4, (1, 1)), "udot8": (4, (0, 0))}
+DOTS = {
+    "sdot2": (16, (1, 1)),
+    "udot2": (16, (0, 0)),
+    "sdot4": (8, (1, 1)),
+    "udot4": (8, (0, 0)),
+    "sdot8": (4, (1, 1)),
+    "udot8": (4, (0, 0)),
+}
 
 
 @rule(*(f"rocdl.{n}" for n in DOTS), "rocdl.sudot4", "rocdl.sudot8")
@@ -112,7 +121,7 @@ def fdot2(t: FunctionTranslator, op: Any) -> None:
     t.set_scalar(op.results[0], f"h_fdot2({', '.join(t.operand_array(v) for v in op.operands)})")
 
 
-# --- intrinsics --------------------------------------------------------------------------------------------------------
+# --- intrinsics ------------------------------------------------------------------------------------------------------
 
 
 @rule("llvm.call_intrinsic")
@@ -124,7 +133,15 @@ def call_intrinsic(t: FunctionTranslator, op: Any) -> None:
     fn(t, op)
 
 
-HARDWARE = {"rcp": "h_hw_rcp", "rsq": "h_hw_rsq", "sqrt": "h_hw_sqrt", "log": "h_hw_log", "exp2": "h_hw_exp2", "sin": "h_hw_sin", "cos": "h_hw_cos"}
+HARDWARE = {
+    "rcp": "h_hw_rcp",
+    "rsq": "h_hw_rsq",
+    "sqrt": "h_hw_sqrt",
+    "log": "h_hw_log",
+    "exp2": "h_hw_exp2",
+    "sin": "h_hw_sin",
+    "cos": "h_hw_cos",
+}
 
 
 @intrinsic(*(f"llvm.amdgcn.{n}" for n in HARDWARE))
@@ -177,12 +194,22 @@ def ballot(t: FunctionTranslator, op: Any) -> None:
 
 @intrinsic("llvm.amdgcn.mul.u24", "llvm.amdgcn.mul.i24")
 def mul24(t: FunctionTranslator, op: Any) -> None:
-    form = "(({0} & {c}) * ({1} & {c}))" if "u24" in attribute(op, "intrin").value else "((({0} << {s}) >> {s}) * (({1} << {s}) >> {s}))"
+    form = (
+        "(({0} & {c}) * ({1} & {c}))"
+        if "u24" in attribute(op, "intrin").value
+        else "((({0} << {s}) >> {s}) * (({1} << {s}) >> {s}))"
+    )
     c, s = t.constant("i32", 0xFFFFFF).text, t.constant("i32", 8).text
     t.elementwise(op.results[0], list(op.operands), lambda a, b: form.format(a, b, c=c, s=s))
 
 
-@intrinsic("llvm.amdgcn.s.setreg", "llvm.amdgcn.s.setprio", "llvm.amdgcn.sched.barrier", "llvm.amdgcn.sched.group.barrier", "llvm.amdgcn.s.nop")
+@intrinsic(
+    "llvm.amdgcn.s.setreg",
+    "llvm.amdgcn.s.setprio",
+    "llvm.amdgcn.sched.barrier",
+    "llvm.amdgcn.sched.group.barrier",
+    "llvm.amdgcn.s.nop",
+)
 def no_effect(t: FunctionTranslator, op: Any) -> None:
     """Hints and mode bits that do not change results here."""
 

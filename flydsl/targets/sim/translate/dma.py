@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flydsl.targets.sim.translate.function import FunctionTranslator
+from flydsl.targets.sim.translate.function import FunctionTranslator, call
 from flydsl.targets.sim.translate.memory import base_text
 from flydsl.targets.sim.translate.rules import int_attribute, rule
 
@@ -18,10 +18,9 @@ def buffer_load_lds(t: FunctionTranslator, op: Any) -> None:
     t.uses_dma = True
     r, p = t.get(rsrc), t.get(lds)
     note(t, "read", r.base, int(size))
-    t.emit(
-        f"M.pending.buffer_to_lds({t.site()}, {r.text}, {base_text(t, r)}, {p.text}, {base_text(t, p)}, {int(size)}, {t.scalar(voffset)}, "
-        f"{t.scalar(soffset)}, {int(offset)}, {t.mask}, {'.async.' in op.name})"
-    )
+    is_async = ".async." in op.name
+    args = [t.site(), r.text, base_text(t, r), p.text, base_text(t, p), int(size), t.scalar(voffset), t.scalar(soffset)]
+    t.emit(call("M.pending.buffer_to_lds", *args, int(offset), t.mask, is_async))
 
 
 @rule("rocdl.global.load.lds", "rocdl.load.to.lds", "rocdl.global.load.async.lds", "rocdl.load.async.to.lds")
@@ -32,10 +31,8 @@ def global_load_lds(t: FunctionTranslator, op: Any) -> None:
     note(t, "read", src.base, size)
     if src.type.elem in ("p7", "p8"):
         raise t.refuse("from a buffer pointer", "use raw.ptr.buffer.load.lds")
-    t.emit(
-        f"M.pending.global_to_lds({t.site()}, {src.text}, {base_text(t, src)}, {lds.text}, {base_text(t, lds)}, {size}, {offset}, {t.mask}, "
-        f"'vmcnt', {'async' in op.name}, False)"
-    )
+    args = [t.site(), src.text, base_text(t, src), lds.text, base_text(t, lds), size, offset, t.mask]
+    t.emit(call("M.pending.global_to_lds", *args, "'vmcnt'", "async" in op.name, False))
 
 
 @rule(*(f"rocdl.global.load.async.to.lds.b{b}" for b in (8, 32, 64, 128)))
@@ -44,10 +41,9 @@ def global_load_async(t: FunctionTranslator, op: Any) -> None:
     size = int(op.name.rpartition("b")[2]) // 8
     t.uses_dma = True
     note(t, "read", src.base, size)
-    t.emit(
-        f"M.pending.global_to_lds({t.site()}, {src.text}, {base_text(t, src)}, {lds.text}, {base_text(t, lds)}, {size}, "
-        f"{int_attribute(op, 'offset')}, {t.mask}, 'asynccnt', False, True)"
-    )
+    offset = int_attribute(op, "offset")
+    args = [t.site(), src.text, base_text(t, src), lds.text, base_text(t, lds), size, offset, t.mask]
+    t.emit(call("M.pending.global_to_lds", *args, "'asynccnt'", False, True))
 
 
 @rule(*(f"rocdl.global.store.async.from.lds.b{b}" for b in (8, 32, 64, 128)))
@@ -56,10 +52,9 @@ def global_store_async(t: FunctionTranslator, op: Any) -> None:
     size = int(op.name.rpartition("b")[2]) // 8
     t.uses_dma = True
     note(t, "write", dst.base, size)
-    t.emit(
-        f"M.pending.lds_to_global({t.site()}, {dst.text}, {base_text(t, dst)}, {lds.text}, {base_text(t, lds)}, {size}, "
-        f"{int_attribute(op, 'offset')}, {t.mask})"
-    )
+    offset = int_attribute(op, "offset")
+    args = [t.site(), dst.text, base_text(t, dst), lds.text, base_text(t, lds), size, offset, t.mask]
+    t.emit(call("M.pending.lds_to_global", *args))
 
 
 def note(t: FunctionTranslator, kind: str, base: str | None, size: int) -> None:
@@ -76,7 +71,7 @@ def ds_read_transposed(t: FunctionTranslator, op: Any) -> None:
     bits, size = TRANSPOSED[op.name.removeprefix("rocdl.ds.read.")]
     p = t.get(op.operands[0])
     type_ = t.type_of(op.results[0])
-    call = f"M.pending.read_transposed({t.site()}, {p.text}, {base_text(t, p)}, {bits}, {size}, T_{type_.elem}, {t.mask})"
+    call = (
+        f"M.pending.read_transposed({t.site()}, {p.text}, {base_text(t, p)}, {bits}, {size}, T_{type_.elem}, {t.mask})"
+    )
     t.set(op.results[0], call if type_.is_vector else f"{call}[..., 0]")
-
-

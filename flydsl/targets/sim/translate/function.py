@@ -1,7 +1,9 @@
 """Translate one `gpu.func` into the text of a Python generator over NumPy arrays.
 
-Lanes are a NumPy axis pair (workgroups, threads). The shape of an array says how uniform it is: `(G, 1)`, `(1, B)`, `(G, B)`, or a NumPy
-scalar; vectors have one more axis at the end. Control flow tests at run time whether it is uniform, so the text has one form.
+Lanes are a NumPy axis pair (workgroups, threads). The shape of an array says how uniform it is: `(G, 1)`, `(1, B)`,
+`(G, B)`, or a NumPy
+scalar; vectors have one more axis at the end. Control flow tests at run time whether it is uniform, so the text has
+one form.
 
 Names in the text: `v` values, `c` constants, `m` masks, `h_` helpers of `runtime`, `M` the machine, `T_` element types.
 """
@@ -27,7 +29,8 @@ INDENT = "    "
 
 
 class Accesses:
-    """What a kernel accesses, as far as it is known before running: cell sizes and the pointer arguments that it writes.
+    """What a kernel accesses, as far as it is known before running: cell sizes and the pointer arguments that it
+    writes.
 
     Arguments are numbers; None stands for pointers of unknown origin.
     """
@@ -58,9 +61,13 @@ class Accesses:
                 self.global_write_cell = min(self.global_write_cell, width)
 
     def cell_bytes(self) -> dict[str, int]:
-        """Return, per memory letter, the narrowest access that the checks look at; reads of tensors that nothing writes do not count."""
-        tracked = [w for base, w in self.global_reads.items() if base in self.writes or base is None or None in self.writes]
+        """Return, per memory letter, the narrowest access that the checks look at; reads of tensors that nothing
+        writes do not count."""
+        tracked = [
+            w for base, w in self.global_reads.items() if base in self.writes or base is None or None in self.writes
+        ]
         return {"g": min([self.global_write_cell, *tracked]), "l": self.lds_cell, "p": self.private_cell}
+
 
 PIECEWISE_MIN = 4  # shorter pieces cost more statements than one concatenation saves (measured on f32 vectors)
 
@@ -151,8 +158,8 @@ class FunctionTranslator:
         at = Span(*frames[0]) if frames else None
         detail = f" ({what})" if what else ""
         fix = fix or (
-            "write it with ops that have a rule (see `flydsl.targets.sim.translate.module.supported_ops`), or add a rule in "
-            f"flydsl/targets/sim/translate for `{self.op.name}`"
+            "write it with ops that have a rule (see `flydsl.targets.sim.translate.module.supported_ops`), or add a "
+            f"rule in flydsl/targets/sim/translate for `{self.op.name}`"
         )
         return SimUnsupportedOp(at=at, op=self.op.name, detail=detail, kernel=self.name, advice_text=fix)
 
@@ -230,7 +237,7 @@ class FunctionTranslator:
         """Bind a scalar or a whole vector, by the type of `result`."""
         (self.set_array if self.type_of(result).is_vector else self.set_scalar)(result, expr)
 
-    # --- vectors as text -----------------------------------------------------------------------------------------------
+    # --- vectors as text ---------------------------------------------------------------------------------------------
 
     def lanes(self, text: str) -> str:
         """Return `text` in lane form: matrix accumulators are unpacked once per scope."""
@@ -276,7 +283,7 @@ class FunctionTranslator:
         v = self.values[value]
         return self.array(v) if isinstance(v, Vector) else v.text
 
-    # --- elementwise -------------------------------------------------------------------------------------------------------
+    # --- elementwise -------------------------------------------------------------------------------------------------
 
     def elementwise(self, result: Any, operands: list[Any], make: Callable[..., str]) -> None:
         """Bind `result` to `make(texts...)` applied per element, piece by piece where the operands are cut alike."""
@@ -318,7 +325,7 @@ class FunctionTranslator:
         """Bind a vector SSA value to pieces."""
         self.values[result] = Vector(self.type_of(result), join(pieces))
 
-    # --- walking -----------------------------------------------------------------------------------------------------------
+    # --- walking -----------------------------------------------------------------------------------------------------
 
     def run_block(self, block: Any) -> Any:
         """Translate the ops of a block; return its terminator."""
@@ -344,6 +351,11 @@ class FunctionTranslator:
         return out
 
 
+def call(name: str, *args: object) -> str:
+    """Return the text of a call; `args` are texts and numbers."""
+    return f"{name}({', '.join(map(str, args))})"
+
+
 def const_text(elem: str, value: int | float | bool) -> str:
     """Return the Python expression of a typed NumPy constant, exact to the bit."""
     if elem == "i1":
@@ -352,7 +364,11 @@ def const_text(elem: str, value: int | float | bool) -> str:
         fmt, bits = ("<f", "<I") if elem == "f32" else ("<d", "<Q")
         return f"h_bits_{elem}({struct.unpack(bits, struct.pack(fmt, clip_float(elem, value)))[0]:#x})"
     if elem in ("f16", "bf16"):
-        return f"T_{elem}({float(value)!r})" if value == value and abs(value) != float("inf") else f"T_{elem}(float('{value}'))"
+        return (
+            f"T_{elem}({float(value)!r})"
+            if value == value and abs(value) != float("inf")
+            else f"T_{elem}(float('{value}'))"
+        )
     if elem[0] == "p":
         return f"T_i64({int(value)})"
     bits = int(elem[1:])

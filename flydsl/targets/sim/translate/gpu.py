@@ -28,7 +28,9 @@ def rocdl_ids(t: FunctionTranslator, op: Any) -> None:
     named(t, op, f"{ROCDL_IDS[name]}_{axis}")
 
 
-@rule("gpu.lane_id", "gpu.subgroup_id", "rocdl.wave.id", "gpu.subgroup_size", "gpu.num_subgroups", "rocdl.wavefrontsize")
+@rule(
+    "gpu.lane_id", "gpu.subgroup_id", "rocdl.wave.id", "gpu.subgroup_size", "gpu.num_subgroups", "rocdl.wavefrontsize"
+)
 def wave_ids(t: FunctionTranslator, op: Any) -> None:
     names = {"lane_id": "lane_id", "subgroup_id": "wave_id", "wave.id": "wave_id", "subgroup_size": "wave_size_value"}
     names |= {"num_subgroups": "num_waves", "wavefrontsize": "wave_size_value"}

@@ -11,11 +11,14 @@ from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.rules import int_attribute, rule
 
 UNARY = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
-    "ceil floor trunc round roundeven"
+    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+    "erf erfc ceil floor trunc round roundeven"
+).split()
+LLVM_NAMES = (
+    "exp exp2 log log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh ceil floor trunc round roundeven"
 ).split()
 LLVM_UNARY = {"fabs": "absf", "rint": "roundeven", "nearbyint": "roundeven", "exp10": "exp10"} | {
-    n: n for n in "exp exp2 log log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh ceil floor trunc round roundeven".split()
+    n: n for n in LLVM_NAMES
 }
 
 

@@ -47,7 +47,12 @@ def packed(t: FunctionTranslator, value: Any, call: str, *key: Any) -> str:
 def accumulator(t: FunctionTranslator, value: Any) -> str:
     """Return the text of C: an accumulator as it is, or an array."""
     v = t.get(value)
-    if isinstance(v, Vector) and len(v.pieces) == 1 and not v.pieces[0].is_splat and v.pieces[0].length == v.pieces[0].total:
+    if (
+        isinstance(v, Vector)
+        and len(v.pieces) == 1
+        and not v.pieces[0].is_splat
+        and v.pieces[0].length == v.pieces[0].total
+    ):
         return v.pieces[0].text
     return t.operand_array(value)
 

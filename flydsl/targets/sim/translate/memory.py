@@ -1,6 +1,7 @@
 """Rules of memory: LLVM loads, stores, address arithmetic, atomics, allocas, and buffer resources.
 
-Pointers are integers: real addresses in global memory, byte offsets in LDS and private memory. A pointer that static address arithmetic derived
+Pointers are integers: real addresses in global memory, byte offsets in LDS and private memory. A pointer that static
+address arithmetic derived
 from a kernel argument or an LDS array carries that as its `base`, and accesses are checked against it.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flydsl.targets.sim.translate.function import FunctionTranslator
+from flydsl.targets.sim.translate.function import FunctionTranslator, call
 from flydsl.targets.sim.translate.rules import attribute, int_attribute, rule
 from flydsl.targets.sim.translate.types import IrType, element_of, layout_of, struct_layout
 from flydsl.targets.sim.translate.values import Scalar
@@ -53,7 +54,16 @@ def load(t: FunctionTranslator, op: Any) -> None:
     t.accesses.note(space, "read", pointer.base, type_.nbytes)
     t.set(
         op.results[0],
-        f"M.load_{space}({t.site()}, {pointer.text}, {base_text(t, pointer)}, {dtype_text(type_)}, {type_.n}, {align}, {t.mask})",
+        call(
+            f"M.load_{space}",
+            t.site(),
+            pointer.text,
+            base_text(t, pointer),
+            dtype_text(type_),
+            type_.n,
+            align,
+            t.mask,
+        ),
     )
 
 
@@ -68,7 +78,7 @@ def store(t: FunctionTranslator, op: Any) -> None:
     space = space_of(t, op.operands[1])
     t.accesses.note(space, "write", pointer.base, type_.nbytes)
     value = t.operand_array(op.operands[0])
-    t.emit(f"M.store_{space}({t.site()}, {pointer.text}, {base_text(t, pointer)}, {value}, {type_.n}, {align}, {t.mask})")
+    t.emit(call(f"M.store_{space}", t.site(), pointer.text, base_text(t, pointer), value, type_.n, align, t.mask))
 
 
 def note_width(t: FunctionTranslator, type_: IrType) -> None:
@@ -76,7 +86,7 @@ def note_width(t: FunctionTranslator, type_: IrType) -> None:
     t.widest_bytes = max(t.widest_bytes, type_.nbytes)
 
 
-# --- addresses ---------------------------------------------------------------------------------------------------------
+# --- addresses -------------------------------------------------------------------------------------------------------
 
 
 @rule("llvm.getelementptr")
@@ -183,7 +193,7 @@ def alloca(t: FunctionTranslator, op: Any) -> None:
     t.define(op.results[0], Scalar(c.text, t.type_of(op.results[0]), offset, name))
 
 
-# --- buffer resources --------------------------------------------------------------------------------------------------
+# --- buffer resources ------------------------------------------------------------------------------------------------
 
 
 @rule("rocdl.make.buffer.rsrc")
@@ -202,7 +212,17 @@ def buffer_load(t: FunctionTranslator, op: Any) -> None:
     t.accesses.note("g", "read", rsrc.base, t.type_of(op.results[0]).nbytes)
     t.set(
         op.results[0],
-        f"M.buffer_load({t.site()}, {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {dtype_text(type_)}, {type_.n}, {t.mask})",
+        call(
+            "M.buffer_load",
+            t.site(),
+            rsrc.text,
+            base_text(t, rsrc),
+            voffset,
+            soffset,
+            dtype_text(type_),
+            type_.n,
+            t.mask,
+        ),
     )
 
 
@@ -213,8 +233,17 @@ def s_buffer_load(t: FunctionTranslator, op: Any) -> None:
     zero = t.constant("i32", 0).text
     t.set(
         op.results[0],
-        f"M.buffer_load({t.site()}, {rsrc.text}, {base_text(t, rsrc)}, {t.scalar(op.operands[1])}, {zero}, "
-        f"{dtype_text(type_)}, {type_.n}, {t.mask})",
+        call(
+            "M.buffer_load",
+            t.site(),
+            rsrc.text,
+            base_text(t, rsrc),
+            t.scalar(op.operands[1]),
+            zero,
+            dtype_text(type_),
+            type_.n,
+            t.mask,
+        ),
     )
 
 
@@ -226,7 +255,7 @@ def buffer_store(t: FunctionTranslator, op: Any) -> None:
     note_width(t, type_)
     t.accesses.note("g", "write", rsrc.base, type_.nbytes)
     value = t.operand_array(op.operands[0])
-    t.emit(f"M.buffer_store({t.site()}, {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {value}, {type_.n}, {t.mask})")
+    t.emit(call("M.buffer_store", t.site(), rsrc.text, base_text(t, rsrc), voffset, soffset, value, type_.n, t.mask))
 
 
 @rule(*(f"rocdl.raw.ptr.buffer.atomic.{k}" for k in ("fadd", "fmax", "smax", "umin")))
@@ -239,11 +268,22 @@ def buffer_atomic(t: FunctionTranslator, op: Any) -> None:
     t.accesses.note("g", "atomic", rsrc.base, type_.nbytes)
     t.set(
         op.results[0],
-        f"M.buffer_atomic({t.site()}, '{kind}', {rsrc.text}, {base_text(t, rsrc)}, {voffset}, {soffset}, {value}, {type_.n}, {t.mask})",
+        call(
+            "M.buffer_atomic",
+            t.site(),
+            repr(kind),
+            rsrc.text,
+            base_text(t, rsrc),
+            voffset,
+            soffset,
+            value,
+            type_.n,
+            t.mask,
+        ),
     )
 
 
-# --- atomics -----------------------------------------------------------------------------------------------------------
+# --- atomics ---------------------------------------------------------------------------------------------------------
 
 
 @rule("llvm.atomicrmw")
@@ -254,20 +294,20 @@ def atomicrmw(t: FunctionTranslator, op: Any) -> None:
     kind = BIN_OPS[int(attribute(op, "bin_op").value)]
     used = any(True for _ in op.results[0].uses)
     note_atomic(t, op, pointer, type_)
-    call = (
-        f"M.atomic({t.site()}, '{kind}', '{space_of(t, op.operands[0])}', {pointer.text}, {base_text(t, pointer)}, {value}, "
-        f"{type_.n}, {t.mask}, {used})"
+    space = space_of(t, op.operands[0])
+    text = call(
+        "M.atomic", t.site(), repr(kind), repr(space), pointer.text, base_text(t, pointer), value, type_.n, t.mask, used
     )
     if used:
-        t.set(op.results[0], call)
+        t.set(op.results[0], text)
     else:
-        t.emit(call)
+        t.emit(text)
 
 
 # Values of LLVM's AtomicBinOp enumeration.
 BIN_OPS = (
-    "xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "fadd", "fsub", "fmax", "fmin", "uinc_wrap",
-    "udec_wrap", "usub_cond", "usub_sat", "fmaximum", "fminimum",
+    "xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "fadd", "fsub", "fmax", "fmin",
+    "uinc_wrap", "udec_wrap", "usub_cond", "usub_sat", "fmaximum", "fminimum",
 )  # fmt: skip
 
 
@@ -279,7 +319,9 @@ def cmpxchg(t: FunctionTranslator, op: Any) -> None:
     expected, new = (t.scalar(v) for v in list(op.operands)[1:3])
     space = space_of(t, op.operands[0])
     note_atomic(t, op, pointer, t.type_of(op.operands[1]))
-    pair = t.let(f"M.cmpxchg({t.site()}, '{space}', {pointer.text}, {base_text(t, pointer)}, {expected}, {new}, {t.mask})")
+    pair = t.let(
+        f"M.cmpxchg({t.site()}, '{space}', {pointer.text}, {base_text(t, pointer)}, {expected}, {new}, {t.mask})"
+    )
     type_ = t.type_of(op.results[0])
     fields = [Scalar(t.let(f"{pair}[{i}]"), f) for i, f in enumerate(type_.fields)]
     t.define(op.results[0], Struct(type_, fields))
@@ -299,6 +341,12 @@ def fence(t: FunctionTranslator, op: Any) -> None:
     t.emit(f"M.fence({t.site()}, {str(attribute(op, 'syncscope', ''))!r})")
 
 
-@rule("llvm.intr.prefetch", "llvm.intr.lifetime.start", "llvm.intr.lifetime.end", "rocdl.global.prefetch", "rocdl.flat.prefetch")
+@rule(
+    "llvm.intr.prefetch",
+    "llvm.intr.lifetime.start",
+    "llvm.intr.lifetime.end",
+    "rocdl.global.prefetch",
+    "rocdl.flat.prefetch",
+)
 def no_effect(t: FunctionTranslator, op: Any) -> None:
     """Hints without a visible effect."""

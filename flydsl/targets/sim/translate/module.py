@@ -48,7 +48,10 @@ class LoweredModule:
         if name not in self.functions:
             known = ", ".join(self.functions) or "none"
             raise SimBadLaunch(
-                kernel=name, problem="there is no such kernel in the module", reason_text=f"kernels here: {known}", advice_text="use one of these"
+                kernel=name,
+                problem="there is no such kernel in the module",
+                reason_text=f"kernels here: {known}",
+                advice_text="use one of these",
             )
         func = self.functions[name]
         ops = walk(func)

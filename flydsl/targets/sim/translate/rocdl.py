@@ -1,4 +1,5 @@
-"""Rules of `rocdl` that are neither memory, nor matrix, nor waits: lane exchange, small arithmetic, packed conversions."""
+"""Rules of `rocdl` that are neither memory, nor matrix, nor waits: lane exchange, small arithmetic, packed
+conversions."""
 
 from __future__ import annotations
 

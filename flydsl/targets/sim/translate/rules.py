@@ -48,7 +48,8 @@ def find_rule(name: str) -> Callable[..., None] | None:
 
 
 def intrinsic(*names: str) -> Callable:
-    """Register a rule for `llvm.call_intrinsic` of the intrinsics `names` (type suffixes after the name are accepted)."""
+    """Register a rule for `llvm.call_intrinsic` of the intrinsics `names` (type suffixes after the name are
+    accepted)."""
 
     def register(fn: Callable[..., None]) -> Callable[..., None]:
         for name in names:

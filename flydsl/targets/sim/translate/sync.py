@@ -8,8 +8,8 @@ from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.rules import attribute, int_attribute, rule
 
 HINTS = (
-    "rocdl.sched.barrier", "rocdl.sched.group.barrier", "rocdl.iglp.opt", "rocdl.s.setprio", "rocdl.s.nop", "rocdl.s.sleep", "rocdl.wave.barrier",
-    "rocdl.s.wait.expcnt",
+    "rocdl.sched.barrier", "rocdl.sched.group.barrier", "rocdl.iglp.opt", "rocdl.s.setprio", "rocdl.s.nop",
+    "rocdl.s.sleep", "rocdl.wave.barrier", "rocdl.s.wait.expcnt",
 )  # fmt: skip
 
 
@@ -23,7 +23,13 @@ def s_waitcnt(t: FunctionTranslator, op: Any) -> None:
     t.emit(f"M.pending.waitcnt({t.site()}, {int_attribute(op, 'bitfield')}, {t.mask})")
 
 
-COUNTERS = {"loadcnt": "vmcnt", "storecnt": "storecnt", "dscnt": "lgkmcnt", "asynccnt": "asynccnt", "tensorcnt": "tensorcnt"}
+COUNTERS = {
+    "loadcnt": "vmcnt",
+    "storecnt": "storecnt",
+    "dscnt": "lgkmcnt",
+    "asynccnt": "asynccnt",
+    "tensorcnt": "tensorcnt",
+}
 
 
 @rule(*(f"rocdl.s.wait.{c}" for c in COUNTERS))

@@ -10,8 +10,10 @@ from typing import Any
 class KernelText:
     """A translated kernel: everything that a launch needs, as text and numbers.
 
-    `params`: (name, element, vector length) per argument; `lds`: array -> (first byte, end); `sites`: (op, frames) by number.
-    `cell_bytes`: narrowest access per memory letter; `reads`, `writes`: pointer arguments by number, None for pointers of unknown origin;
+    `params`: (name, element, vector length) per argument; `lds`: array -> (first byte, end); `sites`: (op, frames) by
+    number.
+    `cell_bytes`: narrowest access per memory letter; `reads`, `writes`: pointer arguments by number, None for
+    pointers of unknown origin;
     `has_sync`: fences or ordered atomics, by which workgroups may synchronise.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 ELEM_BYTES = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8,
@@ -64,7 +64,7 @@ _VECTOR = re.compile(r"vector<((?:\d+x)*)(.+)>$")
 _LLVM_PTR = re.compile(r"!llvm\.ptr(?:<(\d+)>)?$")
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_type(text: str) -> IrType:
     """Return the `IrType` of a printed MLIR type; multi-dimensional vectors count as flat ones.
 
@@ -122,7 +122,7 @@ def split_top(text: str) -> list[str]:
     return parts + [last] if last else parts
 
 
-@lru_cache(maxsize=None)
+@cache
 def layout_of(text: str) -> tuple[int, int]:
     """Return (size, alignment) in bytes of a type used for address arithmetic."""
     if text.startswith("!llvm.array<"):
@@ -138,7 +138,7 @@ def layout_of(text: str) -> tuple[int, int]:
     return ELEM_BYTES[t.elem], ELEM_BYTES[t.elem]
 
 
-@lru_cache(maxsize=None)
+@cache
 def struct_layout(text: str) -> tuple[tuple[tuple[int, str], ...], int, int]:
     """Return ((offset, field type text)..., size, alignment) of an LLVM struct."""
     inner = re.sub(r'^"[^"]*",\s*', "", text[13:-1].strip())

@@ -1,6 +1,7 @@
 """SSA values during translation: where a value lives in the generated Python text.
 
-A scalar is one Python name. A vector is a list of pieces (parts of arrays, repeated scalars), so that inserting and extracting
+A scalar is one Python name. A vector is a list of pieces (parts of arrays, repeated scalars), so that inserting and
+extracting
 slices is free; it becomes one array only when an op needs that.
 """
 
@@ -26,7 +27,8 @@ class Scalar:
 
 @dataclass(eq=False)
 class Piece:
-    """`length` elements: from `off` of the array `text` (of `total` elements), or the scalar `text` repeated (total 0)."""
+    """`length` elements: from `off` of the array `text` (of `total` elements), or the scalar `text` repeated (total
+    0)."""
 
     text: str
     off: int

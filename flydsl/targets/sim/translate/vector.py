@@ -133,7 +133,11 @@ def shuffle(t: FunctionTranslator, op: Any) -> None:
         pieces.extend([zero] if i < 0 else side.slice(k, 1))
     t.set_pieces(op.results[0], pieces)
     result = t.get(op.results[0])
-    if len(result.pieces) > 2 and all(p.length == 1 for p in result.pieces) and not any(p.is_splat for p in result.pieces):
+    if (
+        len(result.pieces) > 2
+        and all(p.length == 1 for p in result.pieces)
+        and not any(p.is_splat for p in result.pieces)
+    ):
         gather_shuffle(t, op, a, b)
 
 
@@ -197,8 +201,9 @@ def interleave(t: FunctionTranslator, op: Any) -> None:
 
 
 REDUCE = {
-    "add": "addi", "mul": "muli", "minsi": "minsi", "minui": "minui", "maxsi": "maxsi", "maxui": "maxui", "and": "andi", "or": "ori",
-    "xor": "xori", "minnumf": "minnumf", "maxnumf": "maxnumf", "minimumf": "minimumf", "maximumf": "maximumf",
+    "add": "addi", "mul": "muli", "minsi": "minsi", "minui": "minui", "maxsi": "maxsi", "maxui": "maxui", "and":
+    "andi", "or": "ori", "xor": "xori", "minnumf": "minnumf", "maxnumf": "maxnumf", "minimumf": "minimumf",
+    "maximumf": "maximumf",
 }  # fmt: skip
 
 
@@ -213,7 +218,8 @@ def reduction(t: FunctionTranslator, op: Any) -> None:
 
 
 def reduce_vector(t: FunctionTranslator, result: Any, kind: str, src: Vector, start: str | None, reassoc: bool) -> None:
-    """Combine the elements from first to last (float sums in that order; halves are folded where reordering is allowed)."""
+    """Combine the elements from first to last (float sums in that order; halves are folded where reordering is
+    allowed)."""
     from flydsl.targets.sim.translate.arith import BINARY, BOOL_FORMS
 
     name = REDUCE[kind]
@@ -244,7 +250,7 @@ def fold_halves(t: FunctionTranslator, src: Vector, form: str) -> str:
     return t.let(parts[0])
 
 
-# --- LLVM structs ------------------------------------------------------------------------------------------------------
+# --- LLVM structs ----------------------------------------------------------------------------------------------------
 
 
 @rule("llvm.extractvalue")
