@@ -70,12 +70,16 @@ def _run_function(function: ir.Operation, entry: ir.Block, types: Types, arch: s
         return
     for v, type_ in values:
         v.set_type(type_)
-    if entry.arguments and "function_type" in function.attributes:
-        old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-        new = ir.FunctionType.get([a.type for a in entry.arguments], old.results, context=function.context)
-        function.attributes["function_type"] = ir.TypeAttr.get(new, function.context)
+    _retype(function, entry, types)
     for item in found:
         _rewrite(item, types, arch)
+
+
+def _retype(function: ir.Operation, entry: ir.Block, types: Types) -> None:
+    old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    results = [s.integers(types) if (s := small_of(t)) else t for t in old.results]
+    new = ir.FunctionType.get([a.type for a in entry.arguments], results, context=function.context)
+    function.attributes["function_type"] = ir.TypeAttr.get(new, function.context)
 
 
 def _rewrite(item: Found, types: Types, arch: str) -> None:

@@ -94,7 +94,7 @@ class Format:
 
 
 class _PowersOfTwo(Format):
-    """E8M0: an exponent alone, 255 is NaN."""
+    """E8M0: an exponent alone, 255 is NaN; the middle of two powers goes up."""
 
     def _decode(self, code: Expr) -> Expr:
         normal = code.compare("eq", 0).select(0x00400000, code << 23)
@@ -102,7 +102,7 @@ class _PowersOfTwo(Format):
 
     def _encode(self, x: Expr) -> Expr:
         a = x.bits()
-        code = (a + 0x3FFFFF + (a.shr_unsigned(23) & 1)).shr_unsigned(23)
+        code = (a + 0x400000).shr_unsigned(23)
         is_number = (a & 0x7FFFFFFF).compare("ult", 0x7F800000)
         return is_number.select(a.compare("slt", 0).select(255, code), 255)
 
@@ -126,7 +126,7 @@ def code_of(value: float, name: str) -> int:
     """Return the code of a constant; other values than the format's are rounded to nearest even."""
     f = FORMATS[name]
     if name == "f8E8M0FNU":
-        return 255 if math.isnan(value) or value <= 0 else max(0, min(254, round(math.log2(value)) + 127))
+        return 255 if math.isnan(value) or value <= 0 else max(0, min(254, math.frexp(value * 4 / 3)[1] + 126))
     sign = (1 << f.bits - 1) if math.copysign(1.0, value) < 0 else 0
     nan = {"fnuz": 1 << f.bits - 1, "ieee": f.largest + 1 + (1 << f.mantissa - 1), "fn": f.largest + 1}.get(f.kind, f.largest)
     if math.isnan(value):
