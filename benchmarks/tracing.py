@@ -2,8 +2,9 @@
 
     python benchmarks/tracing.py [--runs N] [--json FILE]
 
-Each row traces a loop of operations into a fresh module; the figure is the median of the runs. The first row is the floor: building one op
-with the bindings, without anything of ours. The issue's limit for the median over all rows is 5 us.
+Each row traces a loop of operations into a fresh module; the figure is the median of the runs. The first row is
+the floor: building one op with the bindings, without anything of ours. The issue's limit for the median over
+all rows is 5 us.
 """
 
 import argparse
@@ -36,7 +37,7 @@ def source_row(kind: str, name: str, prepare: str = "pass") -> None:
     """Register a row from the text of one operation, so that the loop around it costs the same everywhere."""
     code = f"def body(n, m, x, y):\n    {prepare}\n    for _ in range({REPEAT}):\n        {name}\n"
     names = {"arith": arith, "math": math, "Vector": vector.Vector, "Float32": Float32, "Int32": Int32, "Int64": Int64}
-    exec(compile(code, "<row>", "exec"), names)  # noqa: S102 - texts below
+    exec(compile(code, "<row>", "exec"), names)
     row(kind, name)(names["body"])
 
 

@@ -47,5 +47,3 @@ def as_dsl_value(value: Any, exemplar: Any = None) -> Any:
 
 def _is_scalar_or_vector(value: ir.Value) -> bool:
     return isinstance(value.type, (ir.VectorType, ir.IntegerType, ir.FloatType, ir.IndexType))
-
-

@@ -1,7 +1,8 @@
 """Fast-math flags: the enum, the accepted spellings, and the ambient value.
 
-Three controls, highest first: the `fastmath=` keyword of a named operation, the innermost `with fx.fastmath(...)`, the compile
-hint (`hinted`, entered by the compiler around a trace). The ambient value is per thread and crosses helper calls.
+Three controls, highest first: the `fastmath=` keyword of a named operation, the innermost `with
+fx.fastmath(...)`, the compile hint (`hinted`, entered by the compiler around a trace). The ambient value is per
+thread and crosses helper calls.
 """
 
 import enum
@@ -110,7 +111,7 @@ def attrs_of_bits(trace, bits: int) -> dict:
     return attrs
 
 
-class fastmath:  # noqa: N801 - the public name is lower case
+class fastmath:
     """`with fx.fastmath("fast"):` - flags for the float operations built inside, also in functions called there."""
 
     __slots__ = ("_bits", "_outer")

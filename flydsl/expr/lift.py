@@ -1,4 +1,6 @@
-"""Named operations on scalars, Vectors and raw values alike: bring operands together, emit, hand back in the first one's form."""
+"""Named operations on scalars, Vectors and raw values alike: bring operands together, emit, hand back in the
+first one's form.
+"""
 
 import sys
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ def as_dsl(value: Any) -> Numeric | Vector:
 
 @dataclass(slots=True)  # not frozen: that costs 0.5 us per object, on every named operation
 class Operands:
-    """Operands of one class and shape, as raw values. `shape` is None for scalars, `n` their number of elements or 0."""
+    """Operands of one class and shape, as raw values. `shape` is None for scalars, `n` the elements or 0."""
 
     values: tuple[ir.Value, ...]
     dtype: type[Numeric]

@@ -1,7 +1,7 @@
 """Math functions on scalars, Vectors and raw values, element by element.
 
-`f(x, *, fastmath=None)`; the result has the class and form of the first operand. What each becomes on a chip is the business of the
-passes: hardware instructions where they are accurate enough, expansions elsewhere.
+`f(x, *, fastmath=None)`; the result has the class and form of the first operand. What each becomes on a chip is
+the business of the passes: hardware instructions where they are accurate enough, expansions elsewhere.
 """
 
 from collections.abc import Callable
@@ -71,7 +71,7 @@ absf = _float_function("absf", "Return |x|.")
 ceil = _float_function("ceil", "Return x rounded up to an integral value.")
 floor = _float_function("floor", "Return x rounded down to an integral value.")
 trunc = _float_function("trunc", "Return x rounded toward zero to an integral value.")
-round = _float_function("round", "Return x rounded to the nearest integral value, halves away from zero.")  # noqa: A001
+round = _float_function("round", "Return x rounded to the nearest integral value, halves away from zero.")
 roundeven = _float_function("roundeven", "Return x rounded to the nearest integral value, halves to even.")
 exp = _float_function("exp", "Return e to the power of x.")
 exp2 = _float_function("exp2", "Return 2 to the power of x.")

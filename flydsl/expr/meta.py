@@ -1,7 +1,7 @@
 """Helpers of library code that runs while tracing: settings of the innermost scope, and the user's location.
 
-Every op is built with the location of the user's frames outside this package already. A library outside the package that wants its callers'
-lines, not its own, decorates its functions with `dsl_loc_tracing`.
+Every op is built with the location of the user's frames outside this package already. A library outside the
+package that wants its callers' lines, not its own, decorates its functions with `dsl_loc_tracing`.
 """
 
 import functools
@@ -22,7 +22,7 @@ class _Frames(threading.local):
 _frames = _Frames()
 
 
-class tracing_context:  # noqa: N801 - public name
+class tracing_context:
     """`with tracing_context(func, **options):` - settings that `tracing_option` reads inside."""
 
     def __init__(self, func: Callable | None = None, **options: Any):

@@ -1,4 +1,6 @@
-"""Raw op building shared by the legacy function sets: operands may be raw, DSL values or numbers; results are `ArithValue`."""
+"""Raw op building shared by the legacy function sets: operands may be raw, DSL values or numbers; results are
+`ArithValue`.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -51,5 +53,3 @@ def build_raw(
 def flags_of(fastmath: Any) -> dict | None:
     """Return the fast-math attributes of a raw float op."""
     return float_attrs(current(), fastmath)
-
-

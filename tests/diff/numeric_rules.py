@@ -75,7 +75,7 @@ class Row:
 
 def op_bag(ops: list[str]) -> tuple:
     """Return the ops in order, constants apart as a sorted list: we place those in the entry block, one per value."""
-    constants = sorted(set(o for o in ops if o.startswith("arith.constant")))
+    constants = sorted({o for o in ops if o.startswith("arith.constant")})
     return tuple(constants), tuple(o for o in ops if not o.startswith("arith.constant"))
 
 

@@ -1,7 +1,7 @@
 """Every recorded row "operator on two scalar types" gives our result: class, folded value, ops, error class.
 
-Where we differ on purpose, the row falls under one of the reasons below; each also says how ours is checked. All other rows are compared
-to the letter, and all IR that ours emits passes MLIR's verifier.
+Where we differ on purpose, the row falls under one of the reasons below; each also says how ours is checked.
+All other rows are compared to the letter, and all IR that ours emits passes MLIR's verifier.
 """
 
 from collections import Counter
@@ -25,7 +25,12 @@ def index_to_float(row: Row, ours: tuple) -> bool:
 
 def index_quotient(row: Row, ours: tuple) -> bool:
     """The reference wraps an index quotient as Float64 without converting it: ours divides in f64."""
-    return row.op == "/" and "divui" in row.ir_ops and _same_result(row, ours) and _ops(ours).endswith("divf(f64,f64)->f64")
+    return (
+        row.op == "/"
+        and "divui" in row.ir_ops
+        and _same_result(row, ours)
+        and _ops(ours).endswith("divf(f64,f64)->f64")
+    )
 
 
 def float_to_index(row: Row, ours: tuple) -> bool:
@@ -89,7 +94,9 @@ def test_all_rows_are_there():
 
 
 def test_every_difference_has_a_reason(different):
-    unexplained = [f"{row.operation}: recorded {row.outcome}, ours {ours}" for row, ours in different if not _reason(row, ours)]
+    unexplained = [
+        f"{row.operation}: recorded {row.outcome}, ours {ours}" for row, ours in different if not _reason(row, ours)
+    ]
     assert not unexplained, "\n".join(unexplained[:20])
 
 

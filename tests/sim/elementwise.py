@@ -1,6 +1,8 @@
-"""Elementwise kernels from plain functions: run in the simulator, or as LLVM IR on the host, on operands of any scalar class.
+"""Elementwise kernels from plain functions: run in the simulator, or as LLVM IR on the host, on operands of any
+scalar class.
 
-Operands and results travel as bits in int64 arrays, so that the classes under test are not those of the tensors.
+Operands and results travel as bits in int64 arrays, so that the classes under test are not those of the
+tensors.
 """
 
 import re
@@ -8,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import flydsl.compiler as flyc
-import flydsl.expr as fx
 import llvmlite.binding as llvm
 import numpy as np
+
+import flydsl.compiler as flyc
+import flydsl.expr as fx
 from flydsl.expr.numeric import CLASSES, Numeric
 
 BLOCK = 64

@@ -1,4 +1,6 @@
-"""The arithmetic of `fx` written again in NumPy, from spec and mathematics: promotion, wrap-around, rounding. No code of ours is used."""
+"""The arithmetic of `fx` written again in NumPy, from spec and mathematics: promotion, wrap-around, rounding.
+No code of ours is used.
+"""
 
 import ml_dtypes
 import numpy as np
@@ -118,7 +120,23 @@ def edge_values(name: str) -> np.ndarray:
         return np.array([False, True])
     if kind == "f":
         info = ml_dtypes.finfo(dtype)
-        special = [0.0, -0.0, 1.0, -1.0, 1.5, -2.5, 7.0, np.inf, -np.inf, np.nan, float(info.max), float(info.min), 1e-3, 0.1, 1e4]
+        special = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            1.5,
+            -2.5,
+            7.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            float(info.max),
+            float(info.min),
+            1e-3,
+            0.1,
+            1e4,
+        ]
         return np.array(special).astype(np.float32 if name == "BFloat16" else dtype).astype(dtype)
     info = np.iinfo(dtype)
     special = [0, 1, 2, 3, 7, info.max, info.min, info.max - 1, info.min + 1]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import flydsl.expr as fx
 import numpy as np
 import pytest
 from elementwise import Case, Program
+
+import flydsl.expr as fx
 from flydsl.diag import FlyError
 from flydsl.expr.numeric import CLASSES, Numeric
 
@@ -116,7 +117,9 @@ FOLDED_AT_RUN_TIME = ("fx.round", "fx.roundeven", "fx.maxnumf", "bitcast", "Inde
 def test_compile_time(row):
     operands = dict(zip("ab", (operand(text) for text in row.operands)))
     if any(name in row.expression for name in FOLDED_AT_RUN_TIME):
-        program = Program([Case(lambda v: eval(row.expression, names(**operands)), (fx.Int32,), (np.zeros(1, np.int32),))])
+        program = Program(
+            [Case(lambda v: eval(row.expression, names(**operands)), (fx.Int32,), (np.zeros(1, np.int32),))]
+        )
         (result,) = program.simulate()
         assert agrees(result[0], row.compile_time)
     elif row.compile_time in dir(builtins):

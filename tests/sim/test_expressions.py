@@ -1,4 +1,5 @@
-"""Random expression trees over all classes: exact operations give NumPy's bits, others stay within a bound computed in float64.
+"""Random expression trees over all classes: exact operations give NumPy's bits, others stay within a bound
+computed in float64.
 
 Each example runs in the simulator; trees whose LLVM IR has no GPU intrinsic run on this machine too.
 """
@@ -6,14 +7,15 @@ Each example runs in the simulator; trees whose LLVM IR has no GPU intrinsic run
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import flydsl.expr as fx
 import numpy as np
 import pytest
 from elementwise import Case, GpuIntrinsics, Program
-from flydsl.expr.numeric import CLASSES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mirror import BITWISE, KINDS, binary, common, convert, edge_values, same
+
+import flydsl.expr as fx
+from flydsl.expr.numeric import CLASSES
 
 LANES = 64
 NAMES = list(KINDS)
@@ -69,11 +71,15 @@ def chosen(c: Tree, a: Tree, b: Tree) -> Tree:
     name = common(a.name, b.name)
 
     def want(xs):
-        return np.where(convert(c.want(xs)[0], "Boolean"), convert(a.want(xs)[0], name), convert(b.want(xs)[0], name)), name
+        return np.where(
+            convert(c.want(xs)[0], "Boolean"), convert(a.want(xs)[0], name), convert(b.want(xs)[0], name)
+        ), name
 
     def apply(vs):
         condition = c.apply(vs)
-        return (fx.as_numeric(condition) if not hasattr(condition, "select") else condition).select(a.apply(vs), b.apply(vs))
+        return (fx.as_numeric(condition) if not hasattr(condition, "select") else condition).select(
+            a.apply(vs), b.apply(vs)
+        )
 
     return Tree(f"{c.text}.select({a.text}, {b.text})", apply, want, name)
 
@@ -124,7 +130,9 @@ def test_exact_trees(seed):
         xs = [values(rng, n) for n in names]
         tree = data.draw(trees(names))
         want, name = tree.want(xs)
-        program = Program([Case(lambda *vs: fx.as_numeric(tree.apply(vs)), tuple(CLASSES[n] for n in names), tuple(xs))])
+        program = Program(
+            [Case(lambda *vs: fx.as_numeric(tree.apply(vs)), tuple(CLASSES[n] for n in names), tuple(xs))]
+        )
         runs = [program.simulate()]
         assert program.results[0].__name__ == name, tree.text
         counts["trees"] += 1
@@ -163,7 +171,9 @@ def ulps(got: np.ndarray, want: np.ndarray) -> float:
 def test_each_function_alone_is_within_two_ulp(name):
     f, low, high = UNARY[name]
     rng = np.random.default_rng(7)
-    x = (np.exp(rng.uniform(np.log(low), np.log(high), 4000)) if low > 0 else rng.uniform(low, high, 4000)).astype(np.float32)
+    x = (np.exp(rng.uniform(np.log(low), np.log(high), 4000)) if low > 0 else rng.uniform(low, high, 4000)).astype(
+        np.float32
+    )
     function = getattr(fx, name)
     program = Program([Case(lambda v: function(v), (CLASSES["Float32"],), (x,))])
     want = f(x.astype(np.float64))
@@ -241,9 +251,16 @@ def _function(kind: str, a: Approximate) -> Approximate:
     value, error = 1 + a.value**2, 2 * np.abs(a.value) * a.error + a.error**2
     inner = rounded("", None, value, error + 2 * U * (value + error))
     f = getattr(np, kind)
-    out, slope = f(inner.value), (0.5 / np.sqrt(inner.value) if kind == "sqrt" else 1 / np.maximum(inner.value - inner.error, 1))
+    out, slope = (
+        f(inner.value),
+        (0.5 / np.sqrt(inner.value) if kind == "sqrt" else 1 / np.maximum(inner.value - inner.error, 1)),
+    )
     return rounded(
-        f"{kind}(1 + {a.text}**2)", lambda vs: getattr(fx, kind)(a.apply(vs) * a.apply(vs) + 1.0), out, inner.error * slope * 1.01, 2.0
+        f"{kind}(1 + {a.text}**2)",
+        lambda vs: getattr(fx, kind)(a.apply(vs) * a.apply(vs) + 1.0),
+        out,
+        inner.error * slope * 1.01,
+        2.0,
     )
 
 

@@ -1,15 +1,18 @@
-"""Every operator on every pair of classes, at edge values: the simulator and the LLVM IR run on this machine give NumPy's bits."""
+"""Every operator on every pair of classes, at edge values: the simulator and the LLVM IR run on this machine
+give NumPy's bits.
+"""
 
 import itertools
 import operator
 
-import flydsl.expr as fx
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from elementwise import Case, Program
-from flydsl.expr.numeric import CLASSES
 from mirror import ARITHMETIC, BITWISE, COMPARISONS, KINDS, binary, convert, defined, edge_values, same
+
+import flydsl.expr as fx
+from flydsl.expr.numeric import CLASSES
 
 OPERATORS = {
     "+": operator.add,
@@ -91,7 +94,7 @@ def test_as_llvm_ir_on_this_machine(symbol):
     check(symbol, program.run_on_host(), program.results, expected)
 
 
-CAST_TARGETS = [name for name in KINDS]
+CAST_TARGETS = list(KINDS)
 
 
 def cast_cases() -> tuple[list[Case], list]:

@@ -132,7 +132,7 @@ class StaticOverflow(UserError, OverflowError):
 class StaleValue(UserError, RuntimeError):
     code = "FLY_STALE_VALUE"
     what = "a run-time '{dtype}' is used outside the function that it belongs to"
-    why = "a value lives in the kernel or host function in which it was traced; it was kept in a variable, list or closure"
+    why = "a value lives in the function in which it was traced; it was kept in a variable, list or closure"
     fix = "pass it as a kernel argument, or compute it again inside this function"
 
 

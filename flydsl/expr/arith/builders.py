@@ -1,4 +1,5 @@
-"""Raw builders: operands raw values (DSL values and numbers are accepted), results `ArithValue`; conversions take the result type first.
+"""Raw builders: operands raw values (DSL values and numbers are accepted), results `ArithValue`; conversions
+take the result type first.
 
 Integer forms wrap; division by zero and shifts by the width or more are undefined, as in the `arith` dialect.
 """
@@ -71,7 +72,9 @@ def _float(name: str, summary: str) -> Callable[..., ArithValue]:
     return _named(builder, name, summary)
 
 
-def _conversion(name: str, summary: str, is_float: bool = False, signed: bool | None = None) -> Callable[..., ArithValue]:
+def _conversion(
+    name: str, summary: str, is_float: bool = False, signed: bool | None = None
+) -> Callable[..., ArithValue]:
     op = "arith." + name
 
     def builder(out: Any, in_: Any, *, fastmath: Any = None, roundingmode: Any = None, **_: Any) -> ArithValue:
@@ -175,7 +178,7 @@ def select(condition: Any, true_value: Any, false_value: Any, **_: Any) -> Arith
     return build_raw("arith.select", x.type, (raw_operand(condition), x, y), None, getattr(true_value, "signed", None))
 
 
-def constant(value: Any, *, type: Any = None, index: bool = False, **_: Any) -> ArithValue:  # noqa: A002 - public name
+def constant(value: Any, *, type: Any = None, index: bool = False, **_: Any) -> ArithValue:
     """Return a raw constant; the type defaults to i1, i32 (i64 if it does not fit) or f32 by the Python type."""
     if type is not None:
         return ArithValue(constant_like(value, as_type(type)))
@@ -197,7 +200,7 @@ def constant_vector(element_value: Any, vector_type: Any) -> ArithValue:
     return build_raw("vector.broadcast", type_, (raw_operand(element_value, type_.element_type),))
 
 
-def unwrap(val: Any, *, type: Any = None, index: bool = False, **_: Any) -> ArithValue:  # noqa: A002 - public name
+def unwrap(val: Any, *, type: Any = None, index: bool = False, **_: Any) -> ArithValue:
     """Return the raw value of a DSL value; a number becomes a constant."""
     if isinstance(val, ArithValue):
         return val

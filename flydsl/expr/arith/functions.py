@@ -3,7 +3,7 @@
 import builtins
 import math
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from flydsl.diag import NarrowFloatOperand, NoOperands, OperandKind, StaticDivisionByZero, StaticOverflow
@@ -17,12 +17,12 @@ from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.ir import current
 
 
-def max(*operands: Any, fastmath: Any = None, **_: Any) -> Any:  # noqa: A001 - public name
+def max(*operands: Any, fastmath: Any = None, **_: Any) -> Any:
     """Return the largest operand; lists are flattened, classes promoted. Floats: NaN wins, -0 is below +0."""
     return _extreme("max", operands, fastmath)
 
 
-def min(*operands: Any, fastmath: Any = None, **_: Any) -> Any:  # noqa: A001 - public name
+def min(*operands: Any, fastmath: Any = None, **_: Any) -> Any:
     """Return the smallest operand; lists are flattened, classes promoted. Floats: NaN wins, -0 is below +0."""
     return _extreme("min", operands, fastmath)
 
@@ -32,7 +32,7 @@ def _extreme(function: str, operands: Iterable[Any], fastmath: Any) -> Any:
     if not xs:
         raise NoOperands(function=function)
     dtype, op = _extreme_plan(function, tuple([x.dtype for x in xs]))
-    if all([isinstance(x, Numeric) and x.is_static() for x in xs]):
+    if all(isinstance(x, Numeric) and x.is_static() for x in xs):
         return static(dtype, _fold_extreme(function, dtype, [fit(dtype, x.value) for x in xs]))
     attrs = float_flags(fastmath) if dtype.is_float else None
     result = xs[0]
@@ -43,7 +43,7 @@ def _extreme(function: str, operands: Iterable[Any], fastmath: Any) -> Any:
     return result
 
 
-@lru_cache(maxsize=None)
+@cache
 def _extreme_plan(function: str, dtypes: tuple[type[Numeric], ...]) -> tuple[type[Numeric], str]:
     """Return the class in which operands of these classes are compared, and the op."""
     dtype = Int32 if dtypes[0] is Boolean else dtypes[0]
@@ -191,5 +191,7 @@ def predicate_code(enum_class: type, predicate: Any) -> int:
             return int(code)
     names = ", ".join(m.name for m in enum_class)
     raise OperandKind(
-        problem=f"{predicate!r} is no predicate of {enum_class.__name__}", reason=f"the predicates are {names}", advice=names
+        problem=f"{predicate!r} is no predicate of {enum_class.__name__}",
+        reason=f"the predicates are {names}",
+        advice=names,
     )

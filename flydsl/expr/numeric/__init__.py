@@ -1,7 +1,8 @@
 """Scalar classes of `fx`: Boolean, integers, floats, with operators, promotion, conversions and folding.
 
-`base` the value model; `classes`, `elements` the types; `promote`, `rules`, `dispatch` the operators as tables; `build` emits; `fold`
-computes on constants; `cast` converts; `raw_value` is the legacy raw value with operators.
+`base` the value model; `classes`, `elements` the types; `promote`, `rules`, `dispatch` the operators as tables;
+`build` emits; `fold` computes on constants; `cast` converts; `raw_value` is the legacy raw value with
+operators.
 """
 
 from flydsl.expr.numeric.base import CLASSES, Float, Integer, Numeric, NumericMeta, class_of_type, raw, static, wrap

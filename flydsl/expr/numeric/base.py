@@ -1,8 +1,8 @@
 """The scalar classes: a Python number known while tracing (static), or a run-time value.
 
-A scalar holds `value`, a Python int or float or an SSA value, and the function body to which a run-time value belongs, so that a
-value kept beyond its function raises our error instead of touching freed memory. Operators are tables (`dispatch`, `rules`);
-conversions are in `cast`, folding in `fold`.
+A scalar holds `value`, a Python int or float or an SSA value, and the function body to which a run-time value
+belongs, so that a value kept beyond its function raises our error instead of touching freed memory. Operators
+are tables (`dispatch`, `rules`); conversions are in `cast`, folding in `fold`.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -67,7 +67,12 @@ class Numeric(metaclass=NumericMeta):
         super().__init_subclass__(**kwargs)
         element = ELEMENTS.get(cls.__name__)
         if element is not None:
-            cls.element, cls.width, cls.log_width, cls.signed = element, element.width, element.log_width, element.signed
+            cls.element, cls.width, cls.log_width, cls.signed = (
+                element,
+                element.width,
+                element.log_width,
+                element.signed,
+            )
 
     def __init__(self, value: Any):
         _cast.convert_into(self, value)

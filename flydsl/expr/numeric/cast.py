@@ -4,7 +4,7 @@ Which ops a run-time conversion takes is data (`cast_steps`); the same steps ser
 """
 
 import sys
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from flydsl.diag import (
@@ -22,14 +22,16 @@ from flydsl.expr.numeric.promote import class_of_python
 from flydsl.ir import current, ir
 from flydsl.ir.trace import active
 
-Steps = tuple[tuple[str, str], ...]  # (op, element type of its result); for a test against zero (.., element type tested)
+Steps = tuple[
+    tuple[str, str], ...
+]  # (op, element type of its result); for a test against zero (.., element type tested)
 
 _FLOAT_CASTS = ("arith.extf", "arith.truncf")
 _IS_NONZERO = "is nonzero"
 _FLOAT_IS_NONZERO = "float is nonzero"
 
 
-@lru_cache(maxsize=None)
+@cache
 def cast_steps(source: type[Numeric], target: type[Numeric]) -> Steps:
     """Return the ops that convert a run-time `source` to `target`, in order."""
     if source is target:
@@ -192,7 +194,9 @@ def convert_to(x: Numeric, target: Any, rounding_mode: RoundingMode | None) -> A
         return x.ir_value()
     name = getattr(target, "__name__", target)
     raise NotConvertible(
-        value=x.__class__.__name__, dtype=name, advice="convert to a scalar class such as fx.Float32, or to int, float or bool"
+        value=x.__class__.__name__,
+        dtype=name,
+        advice="convert to a scalar class such as fx.Float32, or to int, float or bool",
     )
 
 

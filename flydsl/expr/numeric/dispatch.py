@@ -1,8 +1,8 @@
 """Operator methods: a table per operator, keyed by the classes of both operands, whose entries build or fold.
 
-`binary("+")` makes `__add__`, `reflected("+")` makes `__radd__`. An entry is a function `rule(a, b)`; missing entries are made by
-`flydsl.expr.numeric.rules`. A rule is called by the method, which is called by the user's code: rules rely on that depth
-to find the location quickly (a wrong depth is only slower).
+`binary("+")` makes `__add__`, `reflected("+")` makes `__radd__`. An entry is a function `rule(a, b)`; missing
+entries are made by `flydsl.expr.numeric.rules`. A rule is called by the method, which is called by the user's
+code: rules rely on that depth to find the location quickly (a wrong depth is only slower).
 """
 
 from collections.abc import Callable

@@ -1,6 +1,7 @@
 """Facts about element types, one row each: name in `fx`, MLIR spelling, width, signedness, NumPy type.
 
-Imports no MLIR. `flydsl.atoms.elements` has the widths again by MLIR spelling for atoms; a test holds both together.
+Imports no MLIR. `flydsl.atoms.elements` has the widths again by MLIR spelling for atoms; a test holds both
+together.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Folding: operations on Python payloads, with the wrap-around of the class they are done in.
 
-Floats are not rounded to the class's width: a static Float32(0.1) holds Python's 0.1 until it is materialised. `%` has the
-sign of the divisor here and of the dividend at run time, as the reference does it (docs/types.md).
+Floats are not rounded to the class's width: a static Float32(0.1) holds Python's 0.1 until it is materialised.
+`%` has the sign of the divisor here and of the dividend at run time, as the reference does it (docs/types.md).
 """
 
 import operator
@@ -50,7 +50,14 @@ _COMPARE = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_PLAIN = {"+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_, "^": operator.xor}
+_PLAIN = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
 _DIVIDE = {"/": operator.truediv, "//": operator.floordiv, "%": operator.mod}
 _NAMES = {"/": "division", "//": "integer division", "%": "modulo"}
 

@@ -1,6 +1,6 @@
 """Which class an operation on two classes is done in. Data and rules only: emits nothing."""
 
-from functools import lru_cache
+from functools import cache
 
 from flydsl.diag import NoCommonFloat
 from flydsl.expr.numeric.base import Numeric
@@ -20,7 +20,7 @@ def class_of_python(value: int | float | bool) -> type[Numeric]:
     return Float32
 
 
-@lru_cache(maxsize=None)
+@cache
 def common_class(a: type[Numeric], b: type[Numeric]) -> type[Numeric]:
     """Return the common class of two classes; NoCommonFloat when two different narrow floats meet."""
     if a is b:

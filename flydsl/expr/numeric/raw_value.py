@@ -1,7 +1,8 @@
 """`ArithValue`: a raw SSA value with operators, for kernels that work on raw values.
 
-It is an `ir.Value`, so raw op builders take it. `signed` is True, False or None (an integer whose sign is not known: it compares and
-divides as signed, but shifts right logically). Operators are those of the scalar or vector class that the type stands for.
+It is an `ir.Value`, so raw op builders take it. `signed` is True, False or None (an integer whose sign is not
+known: it compares and divides as signed, but shifts right logically). Operators are those of the scalar or
+vector class that the type stands for.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,16 +1,16 @@
 """The entries of the operator tables: what `a <symbol> b` does for two operand classes.
 
-A plan says in which class the operation is done and of which class the result is; from it a rule is made, which folds when both
-operands are static and otherwise emits. Vectors use the same plans.
+A plan says in which class the operation is done and of which class the result is; from it a rule is made, which
+folds when both operands are static and otherwise emits. Vectors use the same plans.
 """
 
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from flydsl.diag import UnsupportedOperand
-from flydsl.expr.numeric.base import OUTSIDE, Numeric, NumericMeta, check_owner, raw, static, static_constant, wrap
+from flydsl.expr.numeric.base import OUTSIDE, Numeric, NumericMeta, check_owner, raw, static_constant, wrap
 from flydsl.expr.numeric.build import Emitter, emitter_of
 from flydsl.expr.numeric.cast import Steps, cast_steps, emit_steps, from_python_value
 from flydsl.expr.numeric.classes import Boolean, Float32, Index, Int32, Int64
@@ -42,7 +42,7 @@ class Plan:
     emit_mirrored: Emitter | None
 
 
-@lru_cache(maxsize=None)
+@cache
 def plan(symbol: str, left: type[Numeric], right: type[Numeric]) -> Plan:
     """Return the plan; UnsupportedOperand or NoCommonFloat where there is none."""
     if symbol in BITWISE and (left.is_float or right.is_float):
@@ -78,7 +78,7 @@ def refuse(symbol: str, left: str, right: str) -> UnsupportedOperand:
 
 
 def find_rule(symbol: str, left: Any, right: Any) -> Rule | None:
-    """Return the rule for the classes of two operands, at least one of them a scalar; None if one is no number at all."""
+    """Return the rule for the classes of two operands, one at least a scalar; None if one is no number at all."""
     lc, rc = left.__class__, right.__class__
     if _is_scalar(lc) and _is_scalar(rc):
         return _refusing(symbol, lc, rc) or scalar_rule(symbol, lc, rc)

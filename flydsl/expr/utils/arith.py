@@ -2,8 +2,20 @@
 
 from typing import Any
 
-from flydsl.expr.arith import andi, constant, constant_vector, fastmath, index, index_cast, select, shli, sitofp, trunc_f
-from flydsl.expr.arith import unwrap, xori
+from flydsl.expr.arith import (
+    andi,
+    constant,
+    constant_vector,
+    fastmath,
+    index,
+    index_cast,
+    select,
+    shli,
+    sitofp,
+    trunc_f,
+    unwrap,
+    xori,
+)
 from flydsl.expr.convert import as_ir_value
 from flydsl.expr.fastmath import FastMathFlags, ambient, flag_bits
 from flydsl.expr.meta import dsl_loc_tracing, tracing_context, tracing_option

@@ -1,7 +1,9 @@
-"""Vectors in registers: the class, its aliases (Float32x4 ...), functions that make them, and the older function set."""
+"""Vectors in registers: the class, its aliases (Float32x4 ...), functions that make them, and the older
+function set.
+"""
 
-from flydsl.expr.vector.core import Vector
 from flydsl.expr.vector.alias import ALIASES, VectorAlias
+from flydsl.expr.vector.core import Vector
 from flydsl.expr.vector.elementwise import elementwise
 from flydsl.expr.vector.legacy import (
     bitcast,

@@ -1,4 +1,6 @@
-"""Alias classes: `Vector[Float32, 4]`, called Float32x4. One class per (dtype, shape), storable where the bits fill bytes."""
+"""Alias classes: `Vector[Float32, 4]`, called Float32x4. One class per (dtype, shape), storable where the bits
+fill bytes.
+"""
 
 from typing import Any
 
@@ -18,7 +20,7 @@ class AliasMeta(VectorMeta):
         return isinstance(instance, Vector) and (instance.dtype, instance.shape) == cls.alias
 
 
-def VectorAlias(dtype: type[Numeric], lanes: Any) -> type[Vector]:  # noqa: N802 - a class factory with a public name
+def VectorAlias(dtype: type[Numeric], lanes: Any) -> type[Vector]:
     """Return the class of vectors with this dtype and shape; the same class every time."""
     if not isinstance(dtype, NumericMeta) or dtype.__name__ not in CLASSES:
         raise VectorConstruction(problem=f"{dtype!r} is no scalar class", advice="write fx.Vector[fx.Float32, 4]")
@@ -26,7 +28,11 @@ def VectorAlias(dtype: type[Numeric], lanes: Any) -> type[Vector]:  # noqa: N802
     cls = _cache.get((dtype, shape))
     if cls is None:
         name = f"{dtype.__name__}x{shape[0]}" if len(shape) == 1 and isinstance(shape[0], int) else None
-        namespace = {"__slots__": (), "alias": (dtype, shape), "__doc__": f"A Vector of {dtype.__name__}, shape {shape}."}
+        namespace = {
+            "__slots__": (),
+            "alias": (dtype, shape),
+            "__doc__": f"A Vector of {dtype.__name__}, shape {shape}.",
+        }
         cls = AliasMeta(name or f"Vector[{dtype.__name__}, {shape}]", (Alias,), namespace)
         _cache[dtype, shape] = cls
     return cls
@@ -70,23 +76,13 @@ class Alias(Vector):
         return ptr_load(pointer, cls)
 
 
+_FP8 = "Float8E5M2 Float8E4M3FN Float8E4M3FNUZ Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU"
+_BYTES = f"Int8 Uint8 Int16 Uint16 Float16 BFloat16 {_FP8}"
 _LANES = {
-    "x1": (
-        "Int8 Int16 Int32 Int64 Int128 Uint8 Uint16 Uint32 Uint64 Uint128 Float16 BFloat16 Float32 Float64 Float8E5M2 "
-        "Float8E4M3FN Float8E4M3FNUZ Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU"
-    ),
-    "x2 x4": (
-        "Int4 Int8 Int16 Int32 Int64 Uint8 Uint16 Uint32 Uint64 Float16 BFloat16 Float32 Float64 Float8E5M2 Float8E4M3FN "
-        "Float8E4M3FNUZ Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU Float4E2M1FN"
-    ),
-    "x8": (
-        "Int4 Int8 Int16 Int32 Uint8 Uint16 Uint32 Float16 BFloat16 Float32 Float8E5M2 Float8E4M3FN Float8E4M3FNUZ "
-        "Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU Float4E2M1FN"
-    ),
-    "x16": (
-        "Int4 Int8 Int16 Uint8 Uint16 Float16 BFloat16 Float8E5M2 Float8E4M3FN Float8E4M3FNUZ Float8E4M3B11FNUZ Float8E4M3 "
-        "Float8E8M0FNU Float4E2M1FN"
-    ),
+    "x1": f"{_BYTES} Int32 Uint32 Float32 Int64 Uint64 Float64 Int128 Uint128",
+    "x2 x4": f"{_BYTES} Int32 Uint32 Float32 Int64 Uint64 Float64 Int4 Float4E2M1FN",
+    "x8": f"{_BYTES} Int32 Uint32 Float32 Int4 Float4E2M1FN",
+    "x16": f"{_BYTES} Int4 Float4E2M1FN",
     "x32": "Int4 Float4E2M1FN",
 }
 

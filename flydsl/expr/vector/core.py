@@ -1,7 +1,9 @@
-"""`Vector`: a run-time value of n elements in registers, with a scalar class and a logical, possibly nested shape.
+"""`Vector`: a run-time value of n elements in registers, with a scalar class and a logical, possibly nested
+shape.
 
-Underneath it is a flat `vector<n x T>`; tuple indices are row-major (the last one is fastest). Operators follow the same plans as scalars
-(`numeric.rules`), element by element. Neighbours: `elementwise` the operators, `indexing`, `alias` the classes Float32x4 and the like.
+Underneath it is a flat `vector<n x T>`; tuple indices are row-major (the last one is fastest). Operators follow
+the same plans as scalars (`numeric.rules`), element by element. Neighbours: `elementwise` the operators,
+`indexing`, `alias` the classes Float32x4 and the like.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Rebuilder:
-    """`__construct_from_ir_values__` of classes whose instances know more than their class: bound to an instance, it is the exemplar."""
+    """`__construct_from_ir_values__` where instances know more than their class: an instance is its own exemplar."""
 
     def __get__(self, obj, cls):
         return lambda values, exemplar=None: cls._rebuild(values, obj if exemplar is None else exemplar)
@@ -71,7 +73,8 @@ class Vector(metaclass=VectorMeta):
         else:
             got = getattr(value, "type", None) or type(value).__name__
             raise VectorConstruction(
-                problem=f"cannot make a Vector from {got}", advice="use fx.Vector.from_elements(...) or fx.Vector.filled(...)"
+                problem=f"cannot make a Vector from {got}",
+                advice="use fx.Vector.from_elements(...) or fx.Vector.filled(...)",
             )
         self._check(value)
 
@@ -87,7 +90,9 @@ class Vector(metaclass=VectorMeta):
             raise VectorConstruction(problem=problem, advice="give a shape with as many elements")
         if self.dtype.element.mlir != own.element.mlir:
             problem = f"dtype {self.dtype.__name__} does not match vector element type {own.element.mlir}"
-            raise VectorConstruction(problem=problem, advice="convert with .to(dtype), or reinterpret with .bitcast(dtype)")
+            raise VectorConstruction(
+                problem=problem, advice="convert with .to(dtype), or reinterpret with .bitcast(dtype)"
+            )
 
     # --- making vectors ----------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from flydsl.diag import VectorConstruction
@@ -25,6 +25,7 @@ from flydsl.expr.vector.shape import Shape, broadcast_shapes, flat, numel_of
 from flydsl.ir import current, ir
 from flydsl.ir.trace import create_op
 
+
 def elementwise(symbol: str, a: Any, b: Any, depth: int = 1) -> Vector:
     """Return `a <symbol> b` element by element; at least one is a Vector. `depth`: frames up to the user's code."""
     trace = current()
@@ -38,7 +39,7 @@ def elementwise(symbol: str, a: Any, b: Any, depth: int = 1) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class _VectorPlan:
-    """The scalar plan, with the conversion ops of both operands stage by stage; stages that convert nothing are left out."""
+    """The scalar plan with the conversion ops of both operands, stage by stage; empty stages are left out."""
 
     emit: Any
     result: type[Numeric]
@@ -49,7 +50,7 @@ class _VectorPlan:
     right_steps: tuple[type[Numeric], ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _vector_plan(symbol: str, left: type[Numeric], right: type[Numeric]) -> _VectorPlan:
     p = plan(symbol, left, right)
     to_computed = cast_steps(p.common, p.computed)

@@ -37,7 +37,8 @@ def _memref(memref: Any) -> ir.Value:
     if value is None or not isinstance(value.type, ir.MemRefType):
         got = type(memref).__name__ if value is None else value.type
         raise VectorConstruction(
-            problem=f"Vector.load and store need a plain memref, got {got}", advice="use the tensor's own load() and store(v)"
+            problem=f"Vector.load and store need a plain memref, got {got}",
+            advice="use the tensor's own load() and store(v)",
         )
     return value
 

@@ -36,7 +36,7 @@ def reduce(v: Vector, op: Any, init_val: Any, profile: Any, flags: Any) -> Any:
     return wrap(v.dtype, build("vector.reduction", v.dtype, 0, tuple(operands), attrs))
 
 
-class _no_scope:  # noqa: N801 - a context manager used like a function
+class _no_scope:
     def __enter__(self) -> None: ...
 
     def __exit__(self, *exc) -> None: ...
@@ -74,7 +74,9 @@ def _flat_profile(v: Vector, profile: Any) -> list:
             return [p] * len(flat(s))
         if not isinstance(s, tuple) or len(p) != len(s):
             problem = f"reduction_profile {profile} does not fit shape {v.shape}"
-            raise VectorConstruction(problem=problem, advice="give one mark per mode: None keeps it, an integer reduces it")
+            raise VectorConstruction(
+                problem=problem, advice="give one mark per mode: None keeps it, an integer reduces it"
+            )
         return [mark for pp, ss in zip(p, s, strict=True) for mark in walk(pp, ss)]
 
     return walk(profile, v.shape)

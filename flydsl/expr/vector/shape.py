@@ -25,7 +25,8 @@ def _part(s: Any) -> Any:
         extent = -1
     if isinstance(s, bool) or extent < 1:
         raise VectorConstruction(
-            problem=f"{s!r} is no extent of a vector shape", advice="shapes are positive compile-time integers, nested in tuples"
+            problem=f"{s!r} is no extent of a vector shape",
+            advice="shapes are positive compile-time integers, nested in tuples",
         )
     return extent
 
@@ -66,6 +67,7 @@ def broadcast_shapes(a: Shape, b: Shape) -> Shape:
     fa, fb = (1,) * (rank - len(fa)) + fa, (1,) * (rank - len(fb)) + fb
     if any(x != y and 1 not in (x, y) for x, y in zip(fa, fb, strict=True)):
         raise VectorConstruction(
-            problem=f"cannot broadcast shapes {a} and {b}", advice="reshape one of them so that each pair of modes is equal or has a 1"
+            problem=f"cannot broadcast shapes {a} and {b}",
+            advice="reshape one of them so that each pair of modes is equal or has a 1",
         )
     return tuple(max(x, y) for x, y in zip(fa, fb, strict=True))

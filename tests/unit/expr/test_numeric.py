@@ -1,9 +1,13 @@
-"""Scalars: value model, construction, operators on the edges that the recorded rows do not reach, errors, carries, stale values."""
+"""Scalars: value model, construction, operators on the edges that the recorded rows do not reach, errors,
+carries, stale values.
+"""
 
 import enum
 
 import numpy as np
 import pytest
+from tracing_env import traced
+
 from flydsl.diag import FlyError
 from flydsl.expr import arith
 from flydsl.expr.fastmath import FastMathFlags, RoundingMode, fastmath, flags_text, hinted
@@ -33,7 +37,6 @@ from flydsl.expr.numeric import (
 )
 from flydsl.expr.numeric.elements import ELEMENTS
 from flydsl.ir import ir
-from tracing_env import traced
 
 
 def test_static_values_need_no_trace():
@@ -191,7 +194,13 @@ def test_value_of_another_function_is_refused():
         kept = body.args[0] + 1
     with traced(Int32) as body:
         n = body.args[0]
-        for use in (lambda: n + kept, lambda: kept + n, lambda: kept.to(Float32), lambda: -kept, lambda: kept.ir_value()):
+        for use in (
+            lambda: n + kept,
+            lambda: kept + n,
+            lambda: kept.to(Float32),
+            lambda: -kept,
+            lambda: kept.ir_value(),
+        ):
             with pytest.raises(RuntimeError, match="outside the function that it belongs to"):
                 use()
     with pytest.raises(RuntimeError):
@@ -341,9 +350,10 @@ def test_wide_python_integers():
 def test_locations_are_the_users():
     with traced(Int32) as body:
         n = body.args[0]
-        n + 1; here = _line()  # noqa: E702
+        n + 1
+        here = _line() - 1
         op = next(op.operation for op in body.block.operations if op.operation.name == "arith.addi")
-        assert f"test_numeric.py\":{here}:" in str(op.location)
+        assert f'test_numeric.py":{here}:' in str(op.location)
 
 
 def _line() -> int:

@@ -1,8 +1,12 @@
-"""Vectors: construction, operators as on scalars, shapes, indexing, conversions, reductions, memory, aliases, carries."""
+"""Vectors: construction, operators as on scalars, shapes, indexing, conversions, reductions, memory, aliases,
+carries.
+"""
 
 import itertools
 
 import pytest
+from tracing_env import traced
+
 from flydsl.expr import arith, math, vector
 from flydsl.expr.numeric import (
     BFloat16,
@@ -22,7 +26,6 @@ from flydsl.expr.numeric import (
 from flydsl.expr.type_shortcuts import T
 from flydsl.expr.vector import ALIASES, ReductionOp, Vector, VectorAlias, full, ones_like, zeros_like
 from flydsl.ir import ir
-from tracing_env import traced
 
 Float32x4 = ALIASES["Float32x4"]
 
@@ -45,7 +48,9 @@ def test_filled_with_constants_is_one_constant():
     with traced() as body:
         Vector.filled(4, 1.5, Float32)
         Vector.filled((2, 2), 1.5, Float32)
-        assert body.ops(constants=True).count("arith.constant") == 2  # the scalar that gives the attribute, and the vector
+        assert (
+            body.ops(constants=True).count("arith.constant") == 2
+        )  # the scalar that gives the attribute, and the vector
         assert body.ops() == []
 
 
@@ -184,13 +189,21 @@ WRONG = {
         ValueError,
         "dtype Int32 does not match vector element type f32",
     ),
-    "run-time shape": (lambda v, n: Vector.filled(n, 0, Int32), RuntimeError, "dynamic 'Int32' has no Python integer representation"),
+    "run-time shape": (
+        lambda v, n: Vector.filled(n, 0, Int32),
+        RuntimeError,
+        "dynamic 'Int32' has no Python integer representation",
+    ),
     "zero shape": (lambda v, n: Vector.filled(0, 0, Int32), ValueError, "0 is no extent of a vector shape"),
     "empty": (lambda v, n: Vector.from_elements([]), ValueError, "Vector.from_elements requires at least one element"),
     "scalar": (lambda v, n: Vector(n), ValueError, "cannot make a Vector from Int32"),
     "invert": (lambda v, n: ~v, TypeError, "~ is undefined for Float32"),
     "bits": (lambda v, n: v & 1, TypeError, "unsupported operand type(s) for &: 'Float32' and 'Int32'"),
-    "bool": (lambda v, n: bool(v < 1), RuntimeError, "cannot evaluate dynamic 'Vector(Boolean, (2, 4))' as Python bool during tracing"),
+    "bool": (
+        lambda v, n: bool(v < 1),
+        RuntimeError,
+        "cannot evaluate dynamic 'Vector(Boolean, (2, 4))' as Python bool during tracing",
+    ),
     "reduce": (
         lambda v, n: v.reduce("avg"),
         ValueError,
@@ -203,9 +216,17 @@ WRONG = {
         "the 96 bits of Vector(Int32, (3,)) to Int64 (64 bits) conversion is not supported",
     ),
     "to": (lambda v, n: v.to(int), ValueError, "Vector(Float32, (2, 4)) to int conversion is not supported"),
-    "alias": (lambda v, n: Float32x4([1.0, 2.0]), ValueError, "shape (4,) has 4 elements, but value has type vector<2xf32>"),
+    "alias": (
+        lambda v, n: Float32x4([1.0, 2.0]),
+        ValueError,
+        "shape (4,) has 4 elements, but value has type vector<2xf32>",
+    ),
     "alias dtype": (lambda v, n: Vector[int, 4], ValueError, "<class 'int'> is no scalar class"),
-    "memory": (lambda v, n: Vector.load(T.f32x4, n, [0]), ValueError, "Vector.load and store need a plain memref, got i32"),
+    "memory": (
+        lambda v, n: Vector.load(T.f32x4, n, [0]),
+        ValueError,
+        "Vector.load and store need a plain memref, got i32",
+    ),
     "exp": (lambda v, n: math.exp(n), TypeError, "exp needs a float operand, got Int32"),
     "predicate": (lambda v, n: arith.cmpi("less", n, n), TypeError, "'less' is no predicate of CmpIPredicate"),
 }
@@ -332,8 +353,14 @@ def test_memrefs():
         trace = body.trace
         with ir.Location.unknown():
             memref = ir.MemRefType.get([64], trace.types.f32)
-        m = ir.Operation.create("memref.alloca", [memref], [], {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
-                                ip=trace.ip, loc=trace.unknown_loc).result
+        m = ir.Operation.create(
+            "memref.alloca",
+            [memref],
+            [],
+            {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
+            ip=trace.ip,
+            loc=trace.unknown_loc,
+        ).result
         v = Vector.load(Float32x4, m, [n])
         assert (v.dtype, v.shape) == (Float32, (4,))
         (v * 2.0).store(m, [4], alignment=16)
