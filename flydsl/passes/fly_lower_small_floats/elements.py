@@ -13,7 +13,7 @@ from flydsl.ir import Types, ir
 from flydsl.ir.expression import Builder
 from flydsl.layout.view import element_bits
 
-SMALL = ("f8", "f6", "f4")
+SMALL = ("f8E", "f6E", "f4E")  # not f64
 
 
 @dataclass(frozen=True)
