@@ -42,6 +42,7 @@ class Layout:
     """
 
     __slots__ = ("shape", "stride", "_hash", "_flat")
+    __match_args__ = ("shape", "stride")
 
     def __init__(self, shape: IntTuple, stride: IntTuple):
         _set_shape(self, shape)
@@ -67,6 +68,9 @@ class Layout:
 
     def __repr__(self) -> str:
         return f"Layout({self.shape!r}, {self.stride!r})"
+
+    def __reduce__(self) -> tuple:
+        return Layout, (self.shape, self.stride)
 
     def __call__(self, *coord: Any) -> Any:
         """Return the index of a coordinate, or the sub-layout when the coordinate has a None."""
@@ -139,6 +143,7 @@ class ComposedLayout:
     """
 
     __slots__ = ("inner", "offset", "outer", "_hash")
+    __match_args__ = ("inner", "offset", "outer")
 
     def __init__(self, inner: Any, offset: IntTuple, outer: Any):
         object.__setattr__(self, "inner", inner)
@@ -169,6 +174,9 @@ class ComposedLayout:
 
     def __repr__(self) -> str:
         return f"ComposedLayout({self.inner!r}, {self.offset!r}, {self.outer!r})"
+
+    def __reduce__(self) -> tuple:
+        return ComposedLayout, (self.inner, self.offset, self.outer)
 
     __call__ = Layout.__call__
     __getitem__ = Layout.__getitem__
@@ -204,6 +212,7 @@ class Tile:
     """
 
     __slots__ = ("modes", "_hash")
+    __match_args__ = ("modes",)
 
     def __init__(self, modes: Any):
         object.__setattr__(self, "modes", tuple(modes))
@@ -226,6 +235,9 @@ class Tile:
 
     def __len__(self) -> int:
         return len(self.modes)
+
+    def __reduce__(self) -> tuple:
+        return Tile, (self.modes,)
 
     rank = property(lambda self: len(self.modes))
 

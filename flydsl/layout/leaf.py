@@ -24,6 +24,7 @@ class Sym:
     """
 
     __slots__ = ("width", "div", "value")
+    __match_args__ = ("width", "div", "value")
 
     def __init__(self, width: int = 32, div: int = 1, value: Any = None):
         if width not in (32, 64):
@@ -34,6 +35,9 @@ class Sym:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Sym is immutable, cannot set {name}")
+
+    def __reduce__(self) -> tuple:
+        return Sym, (self.width, self.div, self.value)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -66,6 +70,7 @@ class Basis:
     """
 
     __slots__ = ("value", "modes")
+    __match_args__ = ("value", "modes")
 
     def __init__(self, value: Any, modes: Any):
         modes = (modes,) if type(modes) is int else tuple(modes)
@@ -76,6 +81,9 @@ class Basis:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Basis is immutable, cannot set {name}")
+
+    def __reduce__(self) -> tuple:
+        return Basis, (self.value, self.modes)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Basis and self.modes == other.modes and self.value == other.value
@@ -104,12 +112,14 @@ class Builder(Protocol):
     """
 
     def binary(self, op: str, lhs: Any, rhs: Any, width: int) -> Any:
-        """Return the payload of `lhs op rhs`; op is one of add sub mul div mod ceil_div min max
-        lt eq
-        and or xor shl shr; width is that of the result (lt, eq, and of truth values: 1)."""
+        """Return the payload of `lhs op rhs`.
 
-    def pointer(self, ptr: Any, offset: Any) -> Any:
-        """Return the payload of `ptr` moved by `offset` elements (a leaf)."""
+        op is one of add sub mul div mod ceil_div min lt eq and xor shl shr. div and mod round
+        toward zero.
+        width is that of the wider leaf: operands may be narrower (extend them, signed) or
+        Python ints. lt and
+        eq give truth values, on which `and` may be asked for too.
+        """
 
 
 class PythonBuilder:
@@ -141,11 +151,9 @@ _PYTHON = {
     "mod": _trunc_mod,
     "ceil_div": lambda a, b: -(-a // b),
     "min": lambda a, b: min(a, b),
-    "max": lambda a, b: max(a, b),
     "lt": lambda a, b: a < b,
     "eq": lambda a, b: a == b,
     "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
     "shl": lambda a, b: a << b,
     "shr": lambda a, b: a >> b,
@@ -346,14 +354,14 @@ def less(a: Any, b: Any) -> Any:
     """Return a < b: a bool, or a Sym (width and div meaningless) when decided at run time."""
     if type(a) is int and type(b) is int:
         return a < b
-    _dynamic("less", a, b)
-    return emit("lt", a, b, 32, 1)
+    width, _, _ = _dynamic("less", a, b)
+    return emit("lt", a, b, width, 1)
 
 
 def equal(a: Any, b: Any) -> Any:
     """Return a == b: a bool, or a Sym when decided at run time."""
     if type(a) is Sym and type(b) in (int, Sym) or type(b) is Sym and type(a) is int:
-        return emit("eq", a, b, 32, 1)
+        return emit("eq", a, b, _dynamic("equal", a, b)[0], 1)
     return type(a) is type(b) and a == b
 
 

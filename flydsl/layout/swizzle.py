@@ -32,6 +32,9 @@ class _Value:
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._key()))
 
+    def __reduce__(self) -> tuple:
+        return type(self), self._key()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self._key()))})"
 

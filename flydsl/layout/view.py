@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import gcd
 from typing import Any
 
@@ -22,6 +23,7 @@ from .modes import slice_, slice_with_offset
 from .swizzle import Swizzle
 
 
+@lru_cache(maxsize=None)
 def element_bits(elem: str) -> int:
     """Return the width of an element type such as f16, i8, bf16, f8E4M3FNUZ."""
     found = re.match(r"[a-z]+(\d+)", elem)
@@ -35,6 +37,11 @@ def element_bits(elem: str) -> int:
 def element_bytes(elem: str) -> int:
     """Return the bytes of an element, rounded up."""
     return -(-element_bits(elem) // 8)
+
+
+def _without_hash(x: Any) -> dict:
+    """Return what is pickled: hashes of strings differ from process to process."""
+    return {name: value for name, value in x.__dict__.items() if name != "_hash"}
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,17 @@ class Ptr:
     def carries_payload(self) -> bool:
         return self.value is not None
 
+    def __hash__(self) -> int:
+        """Views and pointers are keys of every memo while tracing, so the hash is computed once."""
+        try:
+            return self.__dict__["_hash"]
+        except KeyError:
+            self.__dict__["_hash"] = h = hash((self.elem, self.space, self.align_bytes, self.swizzle))
+            return h
+
+    def __getstate__(self) -> dict:
+        return _without_hash(self)
+
     def suffix(self) -> str:
         """Return the printed alignment and swizzle."""
         align = (
@@ -79,6 +97,16 @@ class MemRef:
     def carries_payload(self) -> bool:
         return self.ptr.carries_payload() or carries_payload(self.layout)
 
+    def __hash__(self) -> int:
+        try:
+            return self.__dict__["_hash"]
+        except KeyError:
+            self.__dict__["_hash"] = h = hash((self.ptr, self.layout))
+            return h
+
+    def __getstate__(self) -> dict:
+        return _without_hash(self)
+
     def __str__(self) -> str:
         return f"!fly.memref<{self.ptr.elem}, {self.ptr.space}, {self.layout}{self.ptr.suffix()}>"
 
@@ -94,6 +122,16 @@ class CoordTensor:
 
     def carries_payload(self) -> bool:
         return carries_payload(self.base) or carries_payload(self.layout)
+
+    def __hash__(self) -> int:
+        try:
+            return self.__dict__["_hash"]
+        except KeyError:
+            self.__dict__["_hash"] = h = hash((self.base, self.layout))
+            return h
+
+    def __getstate__(self) -> dict:
+        return _without_hash(self)
 
     def __str__(self) -> str:
         return f"!fly.coord_tensor<{to_str(self.base)}, {self.layout}>"

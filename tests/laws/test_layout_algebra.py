@@ -45,10 +45,10 @@ def law_composition_is_function_composition(a, b):
 
 
 def law_complement_is_a_bijection(a):
-    n = fl.size(a) * fl.cosize(a)
+    n = min(2 * fl.cosize(a), 4096)
     rest = fl.complement(a, n)
     reached = Counter(i + j for i in values(a) for j in values(rest))
-    assert all(count == 1 for count in reached.values())
+    assert max(reached.values()) == 1
     assert all(i in reached for i in range(n))
 
 
@@ -97,6 +97,7 @@ def law_divide_by_tile_counts_tiles(a, tile):
 
 
 def law_products_repeat_the_block(block, tiler):
+    assume(fl.size(block) * fl.size(tiler) <= 1024)
     try:
         repeated = fl.logical_product(block, tiler)
     except LayoutError:
@@ -183,6 +184,7 @@ def law_print_and_parse(layout):
 
 
 def law_tv_covers_the_tile(thr, val):
+    assume(fl.size(thr) * fl.size(val) <= 1024)
     try:
         tile, tv = fl.make_layout_tv(thr, val)
     except LayoutError:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
 import flydsl.layout as fl
@@ -45,7 +48,6 @@ from flydsl.layout import Basis, Layout, Swizzle, Sym, Tile
     ],
 )
 def test_parse_prints_back(text):
-    assert fl.cases_to_text(fl.parse(text)) == text if hasattr(fl, "cases_to_text") else True
     from flydsl.layout.cases import to_text
 
     assert to_text(fl.parse(text)) == text
@@ -84,6 +86,17 @@ def test_values_are_immutable_and_hashable():
         with pytest.raises(AttributeError):
             value.shape = 3
     assert Layout(4, 1) != Layout((4,), (1,))
+
+
+def test_values_copy_and_match():
+    for text in ("(4,?{i64 div=4}):(2E0,1)", "S<3,3,3> o 0 o (8,(2,4)):(8,(1,2))", "[4|(2):(1)|*]"):
+        value = fl.parse(text)
+        assert copy.deepcopy(value) == value and pickle.loads(pickle.dumps(value)) == value
+    match fl.parse("(4,8):(8,1)"):
+        case Layout((rows, cols), stride):
+            assert (rows, cols, stride) == (4, 8, (8, 1))
+        case other:
+            raise AssertionError(other)
 
 
 def test_syms_with_payloads_differ_by_payload():
