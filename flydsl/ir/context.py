@@ -78,16 +78,20 @@ def register_loader(load: Callable[[ir.Context], None]) -> None:
 def get_context() -> ir.Context:
     """Return this thread's context."""
     ctx = getattr(_local, "context", None)
-    if ctx is None or _local.modules >= _RENEW_AFTER:
+    if ctx is None:
         ctx = _local.context = make_context()
         _local.types = Types(ctx)
         _local.modules = 0
     return ctx
 
 
-def count_module() -> None:
-    """Note that one more module was built in this thread's context."""
-    _local.modules = getattr(_local, "modules", 0) + 1
+def context_for_module(may_renew: bool) -> ir.Context:
+    """Return this thread's context for one more module; a full one is dropped first, if none of its values is in use."""
+    if may_renew and getattr(_local, "modules", 0) >= _RENEW_AFTER:
+        _local.context = None
+    ctx = get_context()
+    _local.modules += 1
+    return ctx
 
 
 def get_types() -> Types:

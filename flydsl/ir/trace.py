@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import CodeType
 
 from flydsl.ir.bindings import ir
-from flydsl.ir.context import count_module, get_context, get_types
+from flydsl.ir.context import context_for_module, get_types
 from flydsl.ir.location import LocationCache
 
 
@@ -52,9 +52,8 @@ class Trace:
     """A module being traced. Use as a context manager: entered, it is `current()`."""
 
     def __init__(self, arch: str):
-        self.context = get_context()
+        self.context = context_for_module(may_renew=active.trace is None)
         self.types = get_types()
-        count_module()
         self.arch = arch
         self.locations = location_cache(self.context)
         self.unknown_loc = ir.Location.unknown(self.context)
