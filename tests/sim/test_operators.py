@@ -6,6 +6,7 @@ import itertools
 import operator
 
 import llvmlite.binding as llvm
+import ml_dtypes
 import numpy as np
 import pytest
 from elementwise import Case, Program
@@ -133,3 +134,31 @@ def test_vectors_compute_as_scalars_do(symbol):
 
     program = Program([Case(on_vectors(c.function), c.classes, c.operands) for c in cases])
     check(symbol, program.simulate(), program.results, expected)
+
+
+SMALL = ("Float8E4M3FN", "Float8E5M2", "Float8E4M3FNUZ")
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "<", "=="])
+def test_small_floats_compute_through_f32(symbol):
+    """All pairs of a sample of codes; the result is rounded to the format once."""
+    cases, expected = [], []
+    for name in SMALL:
+        cls = CLASSES[name]
+        codes = np.arange(0, 256, 5, dtype=np.uint8).view(cls.numpy_dtype)
+        x, y = (np.array(v).astype(cls.numpy_dtype) for v in zip(*itertools.product(codes, codes), strict=True))
+        with np.errstate(all="ignore"):
+            want = OPERATORS[symbol](x.astype(np.float32), y.astype(np.float32))
+            fits = np.isnan(want.astype(np.float32)) | (np.abs(want.astype(np.float32)) <= float(ml_dtypes.finfo(x.dtype).max))
+            x, y, want = x[fits], y[fits], want[fits]
+            want = want if want.dtype == np.bool_ else want.astype(cls.numpy_dtype)
+        cases.append(Case(OPERATORS[symbol], (cls, cls), (x, y)))
+        expected.append((name, name, x, y, want, "Boolean" if symbol in COMPARISONS else name))
+    program = Program(cases)
+    results = program.simulate()
+    for got, (name, _, x, y, want, result) in zip(results, expected, strict=True):
+        assert program.results[SMALL.index(name)].__name__ == result
+        got = got[: len(want)]
+        wrong = ~((got == want) | ((got != got) & (want != want)))
+        shown = [(x[i], y[i], got[i], want[i]) for i in np.flatnonzero(wrong)[:5]]
+        assert not wrong.any(), f"{name} {symbol}: {shown}"
