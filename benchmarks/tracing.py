@@ -8,9 +8,12 @@ all rows is 5 us.
 """
 
 import argparse
+import functools
 import json
+import os
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -71,6 +74,61 @@ def floor(n, m, x, y) -> None:
         create_op("arith.addi", types, operands, None, None, 0, loc, ip).result  # noqa: B018
 
 
+KERNEL_ROWS = {
+    "layout": ["fx.crd2idx((n, m), layout)", "A[n, m]", "A[None, n]", "fx.int_tuple_add((n, 4), (m, 8))"],
+    "copy": ["fx.copy(atom, part, frag)", "frag.load()"],
+    "loop": ["for i in range(n): s = s + i"],
+}
+KERNEL_REPEAT = 100
+_KERNEL = """
+import time
+import numpy as np
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+
+TIMES = []
+
+@flyc.kernel
+def kernel(A: fx.Tensor, n: fx.Int32, m: fx.Int32):
+    layout = A.layout
+    atom = fx.make_copy_atom(fx.UniversalCopy(128), fx.Float32)
+    tiled = fx.make_tiled_copy_tv(atom, fx.make_layout((16, 4), (4, 1)), fx.make_layout((1, 4), (1, 1)))
+    part = tiled.get_slice(fx.thread_idx.x).partition_S(fx.zipped_divide(A, (16, 16))[None, (0, 0)])
+    frag = fx.make_fragment_like(part)
+    s = fx.Int32(0)
+    start = time.thread_time()
+    for _ in fx.range_constexpr({repeat}):
+        {operation}
+    TIMES.append((time.thread_time() - start) / {repeat} * 1e6)
+
+@flyc.jit
+def run(A: fx.Tensor, n: fx.Int32, m: fx.Int32):
+    kernel(A, n, m).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+run.compile((np.zeros((64, 64), np.float32), 1, 1), {{}})
+"""
+
+
+def kernel_rows(folder: str) -> dict[str, tuple[str, Callable[[], float]]]:
+    """Return the rows that need a kernel; their sources go to `folder`, since kernels are rewritten from source."""
+    rows = {}
+    for kind, operations in KERNEL_ROWS.items():
+        for operation in operations:
+            path = os.path.join(folder, f"row{len(rows)}.py")
+            source = _KERNEL.format(repeat=KERNEL_REPEAT, operation=operation)
+            with open(path, "w") as file:
+                file.write(source)
+            rows[operation] = (kind, functools.partial(measure_kernel, source, path))
+    return rows
+
+
+def measure_kernel(source: str, path: str) -> float:
+    """Return microseconds per operation of one compile of a kernel, defined anew so that no cache has it."""
+    namespace: dict = {"__name__": "row"}
+    exec(compile(source, path, "exec"), namespace)
+    return namespace["TIMES"].pop()
+
+
 def measure(body: Callable) -> float:
     """Return microseconds per operation of one run of `body` in a new module."""
     with Trace("gfx942") as trace:
@@ -93,18 +151,20 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--json", help="append the medians as one JSON line")
     options = parser.parse_args()
-    medians: dict[str, float] = {}
-    for _ in range(2):
-        for _, body in ROWS.values():
-            measure(body)
-    samples = {name: [] for name in ROWS}
-    for _ in range(options.runs):
-        for name, (_, body) in ROWS.items():
-            samples[name].append(measure(body))
+    with tempfile.TemporaryDirectory() as folder:
+        kinds = {name: (kind, functools.partial(measure, body)) for name, (kind, body) in ROWS.items()}
+        kinds |= kernel_rows(folder)
+        for _ in range(2):
+            for _, run in kinds.values():
+                run()
+        samples = {name: [] for name in kinds}
+        for _ in range(options.runs):
+            for name, (_, run) in kinds.items():
+                samples[name].append(run())
     medians = {name: statistics.median(times) for name, times in samples.items()}
-    for name, (kind, _) in ROWS.items():
+    for name, (kind, _) in kinds.items():
         print(f"{kind:11s} {name:36s} {medians[name]:6.2f} us")
-    rows = [medians[name] for name, (kind, _) in ROWS.items() if kind != "floor"]
+    rows = [medians[name] for name, (kind, _) in kinds.items() if kind != "floor"]
     print(f"median over {len(rows)} rows: {statistics.median(rows):.2f} us")
     if options.json:
         with open(options.json, "a") as file:
