@@ -92,13 +92,15 @@ def split(coord: Any, shape: tuple) -> list:
     return out + [coord]
 
 
-def _checked_index(index: IntTuple, layout: Any) -> None:
+def _checked_index(index: IntTuple, layout: Any) -> IntTuple:
+    """Return the index as a leaf where the layout is one; refuse what does not fit."""
     expect_plain(layout)
     if type(index) is tuple and len(index) == 1 and type(layout.shape) is not tuple:
         index = index[0]
     if not weakly_congruent(index, layout.shape):
         raise ProfileMismatch(f"is_profile_weakly_congruent({to_str(index)}, {layout}) is False")
     layout.flat()
+    return index
 
 
 @operation
@@ -152,7 +154,7 @@ def get_hier_coord(index: IntTuple, layout: Layout) -> IntTuple:
 @operation
 def get_flat_coord(index: IntTuple, layout: Layout) -> IntTuple:
     """Return one linear coordinate per top-level mode."""
-    _checked_index(index, layout)
+    index = _checked_index(index, layout)
     coord = _coordinate(index, layout.shape, layout.stride)
     if type(coord) is not tuple:
         return coord
@@ -162,7 +164,7 @@ def get_flat_coord(index: IntTuple, layout: Layout) -> IntTuple:
 @operation
 def get_1d_coord(index: IntTuple, layout: Layout) -> Any:
     """Return the column-major linear coordinate of an index."""
-    _checked_index(index, layout)
+    index = _checked_index(index, layout)
     return _linear(_coordinate(index, layout.shape, layout.stride), layout.shape)
 
 

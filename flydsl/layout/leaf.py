@@ -316,6 +316,8 @@ def ceil_div(a: Any, b: Any) -> Any:
     if b is None or tb is int and b == 0:
         _refuse_zero("ceil_div", a, b)
     if a is None:
+        if tb is Sym:
+            return None
         a, ta = 0, int
     if ta is int and tb is int:
         return -(-a // b)

@@ -90,7 +90,8 @@ class CoordSwizzle(_Value):
         row, col = at_path(coord, self.mode_row), at_path(coord, self.mode_col)
         picked = leaf.bits("and", leaf.bits("shr", row, self.base_row), (1 << self.bits) - 1)
         moved = leaf.bits("shl", picked, self.base_col)
-        return _replace(coord, self.mode_col, leaf.bits("xor", col, moved))
+        div = gcd(col.div if type(col) is Sym else col or 0, 1 << self.base_col)
+        return _replace(coord, self.mode_col, leaf.bits("xor", col, moved, div))
 
     def __str__(self) -> str:
         row, col = (",".join(map(str, m)) for m in (self.mode_row, self.mode_col))
@@ -108,9 +109,9 @@ def apply_swizzle(index: Any, swizzle: Swizzle) -> Any:
 
     Bits below the base stay, so a dynamic index keeps the part of its div that they hold.
     """
-    if swizzle.is_trivial:
+    if swizzle.bits == 0 or swizzle.is_trivial and type(index) is int:
         return index
-    mask = ((1 << swizzle.bits) - 1) << (swizzle.base + swizzle.shift)
+    mask = ((1 << swizzle.bits) - 1) << max(swizzle.base + swizzle.shift, 0)
     if type(index) is int:
         return index ^ ((index & mask) >> swizzle.shift)
     if type(index) is not Sym:
@@ -118,6 +119,8 @@ def apply_swizzle(index: Any, swizzle: Swizzle) -> Any:
             f"a swizzle acts on an integer index, not {index}", "apply_swizzle", (index, swizzle)
         )
     div = gcd(index.div, 1 << swizzle.base)
+    if swizzle.is_trivial:
+        return Sym(index.width, div, index.value)
     picked = leaf.bits("and", index, mask)
     return leaf.bits("xor", index, leaf.bits("shr", picked, swizzle.shift), div)
 

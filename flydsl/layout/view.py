@@ -70,7 +70,9 @@ class Ptr:
         try:
             return self.__dict__["_hash"]
         except KeyError:
-            self.__dict__["_hash"] = h = hash((self.elem, self.space, self.align_bytes, self.swizzle))
+            self.__dict__["_hash"] = h = hash(
+                (self.elem, self.space, self.align_bytes, self.swizzle)
+            )
             return h
 
     def __getstate__(self) -> dict:
