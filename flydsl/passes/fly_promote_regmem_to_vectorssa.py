@@ -55,7 +55,7 @@ class _Promotion:
         self.entry = entry
         self.editor = Editor(types)
         self.editor.enter_function(entry)
-        self.accesses: dict[ir.Operation, Access] = {}
+        self.pointers: dict[ir.Value, tuple[Slot, int]] = {}  # by value: an op's hash changes with its operands
         self.slots: list[Slot] = []
         self.chains: list[ir.Operation] = []
 
@@ -71,8 +71,9 @@ class _Promotion:
 
     def _collect(self, alloca: ir.Operation) -> None:
         accesses: list[tuple[ir.Operation, int, int]] = []
+        pointers: list[tuple[ir.Value, int]] = []
         chain = [alloca]
-        if not _follow(alloca.result, 0, accesses, chain):
+        if not _follow(alloca.result, 0, accesses, pointers, chain):
             return
         elem = self.types.by_name[value_of(alloca.result.type).elem]
         size = ir.IntegerAttr(alloca.attributes["elems"]).value
@@ -82,8 +83,14 @@ class _Promotion:
         slot.cuts = sorted({0, size, *(f for _, f, _ in accesses), *(f + n for _, f, n in accesses)})
         self.slots.append(slot)
         self.chains += chain
-        for op, first, count in accesses:
-            self.accesses[op] = Access(slot, first, count)
+        for pointer, first in pointers:
+            self.pointers[pointer] = (slot, first)
+
+    def _access(self, op: ir.Operation) -> Access | None:
+        """Return what an op accesses of a promotable allocation."""
+        place = _PLACES.get(op.name)
+        found = None if place is None else self.pointers.get(op.operands[place])
+        return None if found is None else Access(*found, _count(op))
 
     # Rewriting
 
@@ -91,7 +98,7 @@ class _Promotion:
         """Rewrite the accesses of a block; `state` is updated to what holds at its end."""
         for view in list(block.operations):
             op = view.operation
-            access = self.accesses.get(op)
+            access = self._access(op)
             if access is not None:
                 if op.name == "fly.ptr_load":
                     self._load(op, access, state)
@@ -172,7 +179,7 @@ class _Promotion:
         found: dict[tuple[int, int], tuple[Slot, int, int]] = {}
 
         def look(inner: ir.Operation) -> None:
-            access = self.accesses.get(inner)
+            access = self._access(inner)
             if access is not None and inner.name == "fly.ptr_store":
                 for start, n in access.slot.pieces(access.first, access.count):
                     found.setdefault((id(access.slot), start), (access.slot, start, n))
@@ -291,14 +298,18 @@ def _count(op: ir.Operation) -> int:
     return ir.VectorType(type_).shape[0] if isinstance(type_, ir.VectorType) else 1
 
 
-def _follow(pointer: ir.Value, offset: int, accesses: list, chain: list) -> bool:
+_PLACES = {"fly.ptr_load": 0, "fly.ptr_store": 1}  # where the pointer stands among the operands
+
+
+def _follow(pointer: ir.Value, offset: int, accesses: list, pointers: list, chain: list) -> bool:
     """Collect the accesses through `pointer`; return False when one of its uses keeps it in memory."""
+    pointers.append((pointer, offset))
     for use in pointer.uses:
         op = use.owner.operation
         if op.name == "fly.ptr_add" and len(op.operands) == 1:
             chain.append(op)
             inner = offset + ir.IntegerAttr(op.attributes["offset"]).value
-            if not _follow(op.result, inner, accesses, chain):
+            if not _follow(op.result, inner, accesses, pointers, chain):
                 return False
         elif op.name == "fly.ptr_load" or (op.name == "fly.ptr_store" and use.operand_number == 1):
             accesses.append((op, offset, _count(op)))

@@ -1,0 +1,242 @@
+"""C = A * B^T with B stored so that every lane loads its operands with 128-bit loads: f16, bf16, fp8 and i8 inputs, 16-bit output.
+
+A goes through LDS, double buffered, its 16-byte pieces xor-swizzled by the row; B goes from global memory straight to fragments. While one
+tile is multiplied, the next one is on its way: A into registers and, at the end of the step, into the other LDS buffer; B into the other
+fragment. The loop does two steps per trip, so that buffers are known at compile time, and carries accumulator and fragment of B by `init=`.
+Scheduling hints interleave the memory instructions with the matrix instructions. 8-bit inputs have a scale per row of A and per row of B.
+
+M is free (rows past the end are outside the bounded buffers); N is a multiple of the tile's N, K of twice the tile's K. gfx942 and gfx950.
+"""
+
+import ml_dtypes
+import numpy as np
+
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+from flydsl.runtime.device import get_rocm_arch
+from flydsl.utils import env
+
+BLOCK = 256  # four waves side by side along N
+LOAD_BYTES = 16
+
+
+
+def k_permutation(inst_k, per_load):
+    """Return how the k of a tile is dealt to instructions, such that one load of a lane feeds consecutive instructions."""
+    per_lane = inst_k // 4
+    steps = per_load // per_lane
+    return None if steps == 1 else fx.make_layout((per_lane, 4, steps), (1, per_load, per_lane))
+
+
+def interleave(mfma, vmem, ds_read, ds_write):
+    """Hint the order of one step: LDS reads early, global loads next, LDS writes last, spread evenly over the matrix instructions."""
+    slots = [[0, 0, 0] for _ in range(mfma)]
+    for kind, count, first, last in ((0, ds_read, 0.0, 0.5), (1, vmem, 0.1, 0.6), (2, ds_write, 0.6, 1.0)):
+        for i in range(count):
+            slots[min(mfma - 1, int(mfma * (first + (last - first) * i / count)))][kind] += 1
+    run = 0
+    for reads, loads, writes in slots:
+        if run and (reads or loads or writes):
+            fx.rocdl.sched_mfma(run)
+            run = 0
+        for hint, count in ((fx.rocdl.sched_dsrd, reads), (fx.rocdl.sched_vmem, loads), (fx.rocdl.sched_dswr, writes)):
+            if count:
+                hint(count)
+        run += 1
+    fx.rocdl.sched_mfma(run)
+    fx.rocdl.sched_barrier(0)
+
+
+@flyc.kernel(known_block_size=(BLOCK, 1, 1))
+def gemm_kernel(
+    A: fx.Tensor,
+    B: fx.Tensor,
+    C: fx.Tensor,
+    scale_A: fx.Tensor,
+    scale_B: fx.Tensor,
+    n: fx.Constexpr[int],
+    k: fx.Constexpr[int],
+    tile: fx.Constexpr[tuple],
+    inst_k: fx.Constexpr[int],
+):
+    tid = fx.thread_idx.x
+    bm, bn = fx.block_idx.x, fx.block_idx.y
+    TM, TN, TK = tile
+    dtype, out = A.dtype, C.dtype
+    is_int = dtype is fx.Int8
+    acc = fx.Int32 if fx.const_expr(is_int) else fx.Float32
+    per_load = LOAD_BYTES * 8 // dtype.width
+
+    atom = fx.make_mma_atom(fx.rocdl.MFMA(16, 16, inst_k, dtype, acc))
+    permutation = fx.make_tile(None, None, k_permutation(inst_k, per_load))
+    mma = fx.make_tiled_mma(atom, fx.make_layout((1, 4, 1), (0, 1, 0)), permutation)
+    thr_mma = mma.get_slice(tid)
+
+    # B in memory: [N / 16][K / per_load][16][per_load], seen as (N, K)
+    shuffled = fx.make_layout(((16, n // 16), (per_load, k // per_load)), ((per_load, 16 * k), (1, 16 * per_load)))
+    buf_A, buf_B, buf_C = (fx.rocdl.make_buffer_tensor(t, max_size=False) for t in (A, B, C))
+    gA = fx.flat_divide(buf_A, (TM, TK))[None, None, bm, None]  # (TM, TK, k)
+    gB = fx.flat_divide(fx.make_view(buf_B.iter, shuffled), (TN, TK))[None, None, bn, None]  # (TN, TK, k)
+    gC = fx.flat_divide(buf_C, (TM, TN))[None, None, bm, bn]  # (TM, TN)
+
+    pieces = TK // per_load  # of a row, 16 bytes each
+    bits = min(3, pieces.bit_length() - 1)
+    swizzle = fx.static(fx.SwizzleType.get(bits, per_load.bit_length() - 1, pieces.bit_length() - 1))
+    rows = fx.make_ordered_layout((TM, TK, 2), (1, 0, 2))
+    lds = fx.SharedAllocator().allocate(fx.Array[dtype, 2 * TM * TK, 1024]).peek()
+    sA = lds.view(fx.make_composed_layout(swizzle, rows))  # (TM, TK, 2)
+
+    load = fx.make_copy_atom(fx.rocdl.BufferCopy128b(), dtype)
+    move = fx.make_copy_atom(fx.UniversalCopy128b(), dtype)
+    by_rows = fx.make_layout((BLOCK // pieces, pieces), (pieces, 1))
+    thr_load = fx.make_tiled_copy_tv(load, by_rows, fx.make_layout((1, per_load), (1, 1))).get_slice(tid)
+    thr_read = fx.make_tiled_copy_A(move, mma).get_slice(tid)
+    thr_B = fx.make_tiled_copy_B(load, mma).get_slice(tid)
+
+    thr_gA, thr_sA = thr_load.partition_S(gA), thr_load.partition_D(sA)  # (V, M, K, k), (V, M, K, 2)
+    read_sA = thr_read.partition_S(sA)  # (V, M, K, 2)
+    thr_gB = thr_B.partition_S(gB)  # (V, N, K, k)
+
+    staged_A = fx.make_fragment_like(thr_sA[None, None, None, 0])
+    frag_A = thr_mma.make_fragment_A(sA[None, None, 0])
+    frag_B = thr_mma.make_fragment_B(gB[None, None, 0], stages=2)
+    frag_C = thr_mma.make_fragment_C(gC)
+    into_A, into_B = thr_read.retile(frag_A), thr_B.retile(frag_B)
+    step_A, step_B = fx.get_scalar(gA.stride[2]), fx.get_scalar(gB.stride[2])
+
+    per_lane_loads = TK // (4 * per_load)
+    steps = TK // inst_k // per_lane_loads  # instructions per load
+    counts = {
+        "mfma": TM // 16 * (TN // 64) * (TK // inst_k),
+        "vmem": TM * pieces // BLOCK + TN // 64 * per_lane_loads,
+        "ds_read": TM // 16 * per_lane_loads,
+        "ds_write": TM * pieces // BLOCK,
+    }
+
+    def fetch(t, buffer):
+        """Start loading tile t: A into registers, B into a fragment. Offsets of whole tiles are uniform: they go into soffset."""
+        fx.copy(load, thr_gA[None, None, None, 0], staged_A, soffset=t * step_A)
+        fx.copy(load, thr_gB[None, None, None, 0], into_B[None, None, None, buffer], soffset=t * step_B)
+
+    def multiply(buffer):
+        for s in fx.range_constexpr(per_lane_loads):
+            fx.copy(move, read_sA[None, None, s, buffer], into_A[None, None, s])
+            a = frag_A[None, None, (None, s)] if fx.const_expr(steps > 1) else frag_A[None, None, s]
+            b = frag_B[None, None, (None, s), buffer] if fx.const_expr(steps > 1) else frag_B[None, None, s, buffer]
+            order = fx.GemmTraversalOrder.KNM if fx.const_expr(steps > 1) else None
+            fx.gemm(mma, frag_C, a, b, frag_C, traversal_order=order)
+
+    def step(buffer, next_tile):
+        """Multiply the tile in `buffer` while the next one is fetched into the other."""
+        fetch(next_tile, 1 - buffer)
+        multiply(buffer)
+        fx.copy(move, staged_A, thr_sA[None, None, None, 1 - buffer])
+        fx.barrier()
+        interleave(**counts)
+
+    tiles = k // TK
+    fetch(fx.Int32(0), 0)
+    frag_C.fill(0)
+    fx.copy(move, staged_A, thr_sA[None, None, None, 0])
+    fx.barrier()
+
+    now_B = frag_B[None, None, None, 0]
+    for t, (acc_now, b_now) in range(0, tiles - 2, 2, init=[frag_C.load(), now_B.load()]):
+        frag_C.store(acc_now)
+        now_B.store(b_now)
+        step(0, fx.Int32(t) + 1)
+        step(1, fx.Int32(t) + 2)
+        acc_now, b_now = yield [frag_C.load(), now_B.load()]
+    frag_C.store(acc_now)
+    now_B.store(b_now)
+    step(0, fx.Int32(tiles - 1))
+    multiply(1)
+
+    values = frag_C.load()
+    if fx.const_expr(dtype.width == 8):
+        read = fx.make_copy_atom(fx.rocdl.BufferCopy32b(), fx.Float32)
+        thr_scale = fx.make_tiled_copy_C(read, mma).get_slice(tid)
+        values = values.to(fx.Float32)
+        for scale, stride in ((scale_A, (1, 0)), (scale_B, (0, 1))):
+            buf = fx.rocdl.make_buffer_tensor(scale, max_size=False)
+            spread = fx.make_view(buf.iter, fx.make_layout((A.shape[0], n), stride))
+            factors = thr_mma.make_fragment_C(gC) if fx.const_expr(not is_int) else fx.make_fragment_like(frag_C, fx.Float32)
+            tile_of = fx.flat_divide(spread, (TM, TN))[None, None, bm, bn]
+            fx.copy(read, thr_scale.partition_S(tile_of), thr_scale.retile(factors))
+            values = values * factors.load()
+    store = fx.make_copy_atom(fx.rocdl.BufferCopy16b(), out)
+    thr_store = fx.make_tiled_copy_C(store, mma).get_slice(tid)
+    frag_out = fx.make_fragment_like(frag_C, out)
+    frag_out.store(values.to(out))
+    fx.copy(store, thr_store.retile(frag_out), thr_store.partition_D(gC))
+
+
+@flyc.jit
+def preshuffle_gemm(
+    A: fx.Tensor,
+    B: fx.Tensor,
+    C: fx.Tensor,
+    scale_A: fx.Tensor,
+    scale_B: fx.Tensor,
+    m: fx.Int32,
+    n: fx.Constexpr[int],
+    k: fx.Constexpr[int],
+    tile: fx.Constexpr[tuple],
+    inst_k: fx.Constexpr[int],
+    stream: fx.Stream = fx.Stream(None),
+):
+    TM, TN, _ = tile
+    kernel = gemm_kernel(A, B, C, scale_A, scale_B, n, k, tile, inst_k)
+    kernel.launch(grid=((m + TM - 1) // TM, n // TN, 1), block=(BLOCK, 1, 1), stream=stream)
+
+
+def preshuffle(b: np.ndarray) -> np.ndarray:
+    """Return B (N, K) in the order [N / 16][K / 16 bytes][16][16 bytes], shape kept."""
+    n, k = b.shape
+    per_load = LOAD_BYTES // b.itemsize
+    blocks = b.reshape(n // 16, 16, k // per_load, per_load).swapaxes(1, 2)
+    return np.ascontiguousarray(blocks).reshape(n, k)
+
+
+def inputs(rng: np.random.Generator, dtype: type, m: int, n: int, k: int) -> list[np.ndarray]:
+    """Return A, B and their scales."""
+    if dtype is np.int8:
+        a, b = (rng.integers(-128, 128, (rows, k), np.int8) for rows in (m, n))
+    else:
+        a, b = (rng.standard_normal((rows, k)).astype(dtype) for rows in (m, n))
+    return [a, b, *(rng.uniform(0.5, 2, rows).astype(np.float32) / 64 for rows in (m, n))]
+
+
+def main() -> None:
+    arch = get_rocm_arch() if get_rocm_arch() in ("gfx942", "gfx950") else "gfx942"
+    if arch != get_rocm_arch():
+        print(f"{get_rocm_arch()} has no MFMA instructions: running for {arch} in the simulator")
+    rng = np.random.default_rng(7)
+    fp8 = ml_dtypes.float8_e4m3fnuz if arch == "gfx942" else ml_dtypes.float8_e4m3fn
+    deep = 32 if arch == "gfx950" else 16  # gfx950 takes 32 values of k per f16 instruction
+    cases = [
+        (np.float16, np.float16, (64, 128, 64), deep, (100, 256, 256)),
+        (ml_dtypes.bfloat16, ml_dtypes.bfloat16, (32, 128, 128), deep, (70, 128, 512)),
+        (fp8, ml_dtypes.bfloat16, (64, 128, 128), 32, (64, 256, 512)),
+        (np.int8, np.float16, (16, 64, 256), 32, (33, 128, 512)),
+    ]
+    with env.override(ARCH=arch, FLYDSL_GPU_ARCH=arch):
+        for dtype, out, tile, inst_k, (m, n, k) in cases:
+            a, b, scale_a, scale_b = inputs(rng, dtype, m, n, k)
+            c = np.full((m, n), np.nan, out)
+            preshuffle_gemm(a, preshuffle(b), c, scale_a, scale_b, m, n, k, tile, inst_k)
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            expected, magnitude = a @ b.T, np.abs(a) @ np.abs(b.T)
+            if a.itemsize and np.dtype(dtype).itemsize == 1:
+                scales = np.outer(scale_a, scale_b).astype(np.float64)
+                expected, magnitude = expected * scales, magnitude * scales
+            half_ulp = 2.0 ** (-8 if out is ml_dtypes.bfloat16 else -11)
+            bound = half_ulp * np.abs(expected) + (k + 4) * 2**-24 * magnitude + 2.0**-24
+            error = (np.abs(c.astype(np.float64) - expected) / bound).max()
+            name = np.dtype(dtype).name
+            assert error <= 1, f"{name} {m}x{n}x{k}: {error} of the bound"
+            print(f"PASS {name} preshuffled GEMM {m}x{n}x{k}, tile {tile}: worst error {error:.2f} of the rounding bound")
+
+
+if __name__ == "__main__":
+    main()
