@@ -60,7 +60,12 @@ def mma_atom_call(mma_atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor, **s
     """Issue one matrix instruction: d = a * b + c."""
     atom = _stateful(mma_atom_of(mma_atom, "fx.mma_atom_call"), state)
     tensors = [expect_tensor(t, f"{name} of fx.mma_atom_call") for name, t in zip("dabc", (d, a, b, c), strict=True)]
-    _check_fragments(atom, [t.plain for t in tensors], whole=True)
+    plains = [t.plain for t in tensors]
+    memo = current().types.memo
+    key = ("mma_atom_call", atom.plain, *plains)
+    if key not in memo:
+        _check_fragments(atom, plains, whole=True)
+        memo[key] = True
     emit("fly.mma_atom_call", (), [atom._raw(), *[t._raw() for t in tensors]])
 
 

@@ -164,14 +164,16 @@ class IntTuple(FlyValue, plains=(int, tuple, type(None), la.Sym, la.Basis)):
 def _emit_tuple(x: IntTuple) -> ir.Value:
     """Build `fly.make_int_tuple`: its 32-bit leaves come before its 64-bit ones."""
     trace = current()
-    wide = [leaf.width == 64 for leaf in dynamic_leaves(x.plain)]
-    if any(wide):
-        first = [v for v, w in zip(x._leaves, wide, strict=True) if not w]
-        operands = first + [v for v, w in zip(x._leaves, wide, strict=True) if w]
-    else:
-        operands = x._leaves
-    attrs = segments(trace.types, (len(wide) - sum(wide), sum(wide)))
-    return emit1("fly.make_int_tuple", type_of(x.plain, trace.context), operands, attrs)
+    key = ("tuple", x.plain)
+    found = trace.types.memo.get(key)
+    if found is None:
+        wide = [leaf.width == 64 for leaf in dynamic_leaves(x.plain)]
+        order = sorted(range(len(wide)), key=wide.__getitem__) if any(wide) and not all(wide) else None
+        attrs = segments(trace.types, (len(wide) - sum(wide), sum(wide)))
+        found = trace.types.memo[key] = (type_of(x.plain, trace.context), attrs, order)
+    type_, attrs, order = found
+    leaves = x._leaves
+    return emit1("fly.make_int_tuple", type_, leaves if order is None else [leaves[i] for i in order], attrs)
 
 
 def segments(types: Any, sizes: tuple[int, ...]) -> dict:

@@ -20,6 +20,9 @@ from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.numeric.classes import Int32
 from flydsl.expr.pointers import Pointer, as_vector, dtype_of, element_type, scalar_for, wrap_element
 from flydsl.expr.values import FlyValue, build, emit_as, expect, shown
+from flydsl.expr.vector.core import Vector
+from flydsl.expr.vector.core import make as make_vector
+from flydsl.expr.vector.shape import canonical
 from flydsl.ir import current, emit, emit1, ir
 from flydsl.layout.errors import LayoutError
 from flydsl.layout.view import CoordTensor, MemRef, Ptr
@@ -99,9 +102,8 @@ class Tensor(FlyValue, plains=(MemRef, CoordTensor)):
             return build("fly.slice", (self, c))
         if self.is_coordinates:
             return build("fly.at", (self, c))
-        _check_coord(self, c)
-        elem = self.plain.ptr.elem
-        return wrap_element(elem, emit1("fly.memref_load", element_type(elem), (self._raw(), c._raw())))
+        type_, elem = _element_at(self, c)
+        return wrap_element(elem, emit1("fly.memref_load", type_, (self._raw(), c._raw())))
 
     def __setitem__(self, coord: Any, value: Any) -> None:
         if self.is_coordinates:
@@ -110,8 +112,8 @@ class Tensor(FlyValue, plains=(MemRef, CoordTensor)):
         if la.has_none(c.plain):
             _store_part(build("fly.slice", (self, c)), value)
             return
-        _check_coord(self, c)
-        emit("fly.memref_store", (), (scalar_for(self.plain.ptr.elem, value), self._raw(), c._raw()))
+        _, elem = _element_at(self, c)
+        emit("fly.memref_store", (), (scalar_for(elem, value), self._raw(), c._raw()))
 
     def load(self) -> Any:
         """Return all elements as one Vector, in coordinate order (first mode fastest); the layout must be static."""
@@ -123,8 +125,6 @@ class Tensor(FlyValue, plains=(MemRef, CoordTensor)):
 
     def fill(self, value: Any) -> None:
         """Set every element."""
-        from flydsl.expr.vector.core import Vector
-
         memref_store_vec(Vector.filled(_static_size(self, "fill"), value, self.dtype), self)
 
 
@@ -135,16 +135,19 @@ def _store_part(part: Tensor, value: Any) -> None:
         part.fill(value)
 
 
-def _check_coord(t: Tensor, coord: IntTuple) -> None:
-    """Refuse a coordinate that does not fit the layout, at the access instead of in a later pass."""
-    memo = current().types.memo
-    key = ("coord", t.plain.layout, coord.plain)
-    if key not in memo:
+def _element_at(t: Tensor, coord: IntTuple) -> tuple[ir.Type, str]:
+    """Return the element's MLIR type and name; a coordinate that does not fit the layout is refused here, not in a later pass."""
+    types = current().types
+    key = ("element", t.plain, coord.plain)
+    found = types.memo.get(key)
+    if found is None:
         try:
             la.crd2idx(coord.plain, t.plain.layout)
         except LayoutError as error:
             raise user_error(error, "indexing a tensor") from None
-        memo[key] = True
+        elem = t.plain.ptr.elem
+        found = types.memo[key] = (types.by_name[elem], elem)
+    return found
 
 
 def expect_tensor(x: Any, what: str) -> Tensor:
@@ -173,9 +176,14 @@ def get_layout(memref: Tensor) -> Layout | ComposedLayout:
 
 def alloca(elem: str, layout: Any, what: str) -> Tensor:
     """Return new register memory of this element type and plain layout."""
+    return emit_as("fly.alloca", register_view(elem, layout, what), ())
+
+
+def register_view(elem: str, layout: Any, what: str) -> MemRef:
+    """Return the plain register tensor of an element type and layout; `what` names the function that wants it static."""
     if not layout.is_static:
         raise FragmentDynamic(op=what, layout=inner_text(layout))
-    return emit_as("fly.alloca", MemRef(Ptr(elem, REGISTER), layout), ())
+    return MemRef(Ptr(elem, REGISTER), layout)
 
 
 def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
@@ -192,18 +200,28 @@ def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
 
 def make_fragment_like(tensor: FlyValue, dtype: Any = None) -> Tensor:
     """Return an undefined register tensor of a tensor's shape: mode 0 adjacent, the other modes by their strides."""
-    plain = getattr(expect(tensor, (Tensor, Layout, ComposedLayout), "the operand of make_fragment_like"), "plain")
+    plain = expect(tensor, (Tensor, Layout, ComposedLayout), "the operand of make_fragment_like").plain
+    memo = current().types.memo
+    key = ("fragment", plain, dtype)
+    found = memo.get(key)
+    if found is None:
+        found = memo[key] = _fragment_of(tensor, dtype)
+    return emit_as("fly.alloca", found, ())
+
+
+def _fragment_of(tensor: FlyValue, dtype: Any) -> MemRef:
+    plain = tensor.plain
     if dtype is None and not isinstance(plain, MemRef):
         expect(tensor, Tensor, "make_fragment_like without a dtype")
+        dtype = Int32  # of a coordinate tensor the values
     elem = plain.ptr.elem if dtype is None else element_name(dtype)
     layout = getattr(plain, "layout", plain)
     if not la.tuple_is_static(layout.shape):
         raise FragmentDynamic(op="make_fragment_like", layout=inner_text(layout))
     try:
-        fragment = la.make_fragment_layout_like(layout)
+        return register_view(elem, la.make_fragment_layout_like(layout), "make_fragment_like")
     except LayoutError as error:
         raise user_error(error, "make_fragment_like") from None
-    return alloca(elem, fragment, "make_fragment_like")
 
 
 def memref_alloca(memref_type: Any, layout: FlyValue | None = None) -> Tensor:
@@ -229,14 +247,22 @@ def memref_store(value: Any, memref: Tensor, indices: Any) -> None:
 
 def memref_load_vec(memref: Tensor) -> Any:
     """Return all elements as one Vector, in coordinate order (first mode fastest)."""
-    from flydsl.expr.vector.core import Vector
-
     t = expect_tensor(memref, "the tensor of a vector load")
+    memo = current().types.memo
+    key = ("load vector", t.plain)
+    found = memo.get(key)
+    if found is None:
+        found = memo[key] = _vector_of(t)
+    type_, shape, dtype = found
+    return make_vector(emit1("fly.memref_load_vec", type_, (t._raw(),)), shape, dtype)
+
+
+def _vector_of(t: Tensor) -> tuple[ir.Type, Any, type[Numeric]]:
+    """Return MLIR type, shape and scalar class of the vector that holds a whole tensor."""
     count = _static_size(t, "load")
-    elem = "i32" if t.is_coordinates else t.plain.ptr.elem
-    value = emit1("fly.memref_load_vec", current().types.vector(count, element_type(elem)), (t._raw(),))
     shape = t.plain.layout.shape
-    return Vector(value, shape if isinstance(shape, tuple) else (shape,), t.dtype)
+    elem = "i32" if t.is_coordinates else t.plain.ptr.elem
+    return current().types.vector(count, element_type(elem)), canonical(shape if isinstance(shape, tuple) else (shape,)), t.dtype
 
 
 def memref_store_vec(vector: Any, memref: Tensor) -> None:

@@ -21,7 +21,8 @@ class Tuple3D:
     def __getattr__(self, name: str) -> Any:
         if name not in ("x", "y", "z"):
             raise AttributeError(f"Tuple3D has x, y and z, not {name!r}")
-        return self._dtype(self._factory(name))
+        value = self._factory(name)
+        return value if value.__class__ is self._dtype else self._dtype(value)
 
     def __getitem__(self, i: int) -> Any:
         return getattr(self, "xyz"[i])

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from math import gcd
 from typing import Any
 
+from . import leaf
 from .errors import OperandType
 from .int_tuple import IntTuple, coord_add, to_str
 from .layout import ComposedLayout
-from . import leaf
 from .leaf import Sym
 from .memo import carries_payload
 from .modes import slice_, slice_with_offset
 from .swizzle import Swizzle
 
 
-@lru_cache(maxsize=None)
+@cache
 def element_bits(elem: str) -> int:
     """Return the width of an element type such as f16, i8, bf16, f8E4M3FNUZ."""
     found = re.match(r"[a-z]+(\d+)", elem)
@@ -70,9 +70,7 @@ class Ptr:
         try:
             return self.__dict__["_hash"]
         except KeyError:
-            self.__dict__["_hash"] = h = hash(
-                (self.elem, self.space, self.align_bytes, self.swizzle)
-            )
+            self.__dict__["_hash"] = h = hash((self.elem, self.space, self.align_bytes, self.swizzle))
             return h
 
     def __getstate__(self) -> dict:
@@ -80,9 +78,7 @@ class Ptr:
 
     def suffix(self) -> str:
         """Return the printed alignment and swizzle."""
-        align = (
-            f", align<{self.align_bytes}>" if self.align_bytes > element_bytes(self.elem) else ""
-        )
+        align = f", align<{self.align_bytes}>" if self.align_bytes > element_bytes(self.elem) else ""
         return align + (f", {self.swizzle}" if self.swizzle is not None else "")
 
     def __str__(self) -> str:
@@ -148,9 +144,7 @@ def add_offset(ptr: Ptr, offset: Any) -> Ptr:
         raise OperandType("expected a pointer", "add_offset", (ptr, offset))
     known = offset.div if type(offset) is Sym else offset
     if type(known) is not int:
-        raise OperandType(
-            f"expected an integer offset, got {to_str(offset)}", "add_offset", (ptr, offset)
-        )
+        raise OperandType(f"expected an integer offset, got {to_str(offset)}", "add_offset", (ptr, offset))
     if known == 0:
         return ptr
     align_bits = gcd(ptr.align_bytes * 8, known * element_bits(ptr.elem))
