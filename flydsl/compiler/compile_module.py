@@ -24,9 +24,9 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     timer = _Timer(name)
     verify(module, "tracing")
     timer.mark("verify")
-    source = print_op(module) if dumper or env.debug.print_origin_ir or env.debug.level >= 4 else None
-    if env.debug.print_origin_ir:
-        log.warning("traced module of %s:\n%s", name, source)
+    origin = module.operation.clone().operation  # passes rewrite the module in place; a copy is cheaper than its text
+    if env.debug.print_origin_ir or env.debug.level >= 4:
+        log.warning("traced module of %s:\n%s", name, print_op(origin))
     if dumper:
         dumper.write("origin", print_op(module, locations=True))
     for pass_name in TO_LOWERED:
@@ -40,7 +40,7 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
         verify(module, TO_LOWERED[-1])
         timer.mark("verify")
     artifact = CompiledArtifact(
-        name, trace.arch, module, host_function(module, name), CodegenRequest.of(context.hints), source, tuple(kernels)
+        name, trace.arch, module, host_function(module, name), CodegenRequest.of(context.hints), origin, tuple(kernels)
     )
     if dumper or env.compile.compile_only or env.debug.dump_asm:
         _generate(artifact, dumper)

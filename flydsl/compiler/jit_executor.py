@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,9 +55,14 @@ class CompiledArtifact:
     lowered: ir.Module
     host_text: str
     request: CodegenRequest
-    source_ir: str | None = None
+    origin: ir.Operation
     kernel_names: tuple[str, ...] = ()
     _codegen: Any = field(default=None, repr=False)
+
+    @property
+    def source_ir(self) -> str:
+        """The traced module, before any pass, with locations."""
+        return print_op(self.origin, locations=True)
 
     @property
     def ir(self) -> str:
@@ -81,10 +87,7 @@ class CompiledArtifact:
 
     def dump(self, compiled: bool = True) -> None:
         """Print the IR after (`compiled`) or before lowering."""
-        text = self.ir if compiled else self.source_ir
-        import sys
-
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{self.ir if compiled else self.source_ir}\n")
 
     @functools.cached_property
     def host(self) -> Callable:
