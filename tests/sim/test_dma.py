@@ -125,3 +125,113 @@ def test_transposed_reads(bits: int, n: int) -> None:
         [[[flat[t + 16 * j] for j in range(n)] for t in range(16)] for flat in codes(a).reshape(4, -1)]
     )
     assert (codes(b) == want).all()
+
+
+# --- tensor DMA of gfx1250 ---------------------------------------------------------------------------------------------
+
+
+def words(count: int, *fields: tuple[int, int]) -> tuple[int, ...]:
+    """Return a descriptor group from (lowest bit, value) pairs."""
+    value = sum(v << bit for bit, v in fields)
+    return tuple(np.frombuffer(value.to_bytes(4 * count, "little"), np.int32).tolist())
+
+
+def descriptor(address: int, tile: tuple, extents: tuple, strides: tuple, pad: tuple | None = None, rows: list | None = None) -> list:
+    """Return the groups of a 16-bit tile at LDS byte 0; bit positions from the gfx1250 tensor descriptor."""
+    g0 = [(0, 1), (64, address), (126, 2)]
+    g1 = [(16, 1), (48, extents[0]), (80, extents[1]), (112, tile[0]), (128, tile[1]), (160, strides[0])]
+    g2, g3 = [], []
+    if pad:
+        g1 += [(20, 1), (22, pad[0]), (25, pad[1])]
+    if len(tile) > 2:
+        g1 += [(144, tile[2]), (208, strides[1])]
+        g2 += [(0, extents[2])]
+    if rows is not None:
+        g0 += [(31, 1), (30, 1)]
+        g2 += [(32 * i, r) for i, r in enumerate(rows[:4])]
+        g3 += [(32 * i, r) for i, r in enumerate(rows[4:])]
+    return [words(4, *g0), words(8, *g1), words(4, *g2), words(4, *g3)]
+
+
+def tensor_kernel(wait: str, out: str) -> str:
+    body = f"""
+      %z = arith.constant dense<0> : vector<8xi32>
+      "rocdl.tensor.load.to.lds"(%d0, %d1, %d2, %d3, %z) : (vector<4xi32>, vector<8xi32>, vector<4xi32>, vector<4xi32>, vector<8xi32>) -> () loc("kernel.py":60:1)
+      {wait}
+      %base = llvm.mlir.addressof @buf : !llvm.ptr<3>
+      {out}"""
+    params = "%A: !llvm.ptr<1>, %B: !llvm.ptr<1>, %d0: vector<4xi32>, %d1: vector<8xi32>, %d2: vector<4xi32>, %d3: vector<4xi32>"
+    return module(kernel("k", params, body), "gfx1250", lds_array("buf", 2048))
+
+
+READ_ALL = """
+      %c32 = arith.constant 32 : i32
+      %n = arith.constant 0 : i32
+      %e = arith.constant 1024 : i32
+      scf.for %o = %n to %e step %c32 : i32 {
+        %at = arith.addi %o, %tid : i32
+        %s = llvm.getelementptr %base[%at] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i16
+        %v = llvm.load %s {alignment = 2 : i64} : !llvm.ptr<3> -> i16 loc("kernel.py":70:1)
+        %p = llvm.getelementptr %B[%at] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i16
+        llvm.store %v, %p {alignment = 2 : i64} : i16, !llvm.ptr<1>
+      }"""
+WAIT = "rocdl.s.wait.tensorcnt 0"
+QUIET = {"checks": frozenset({"bounds"})}
+
+
+def test_tensor_load_with_padding_and_extents() -> None:
+    a = np.arange(20 * 24, dtype=np.int16).reshape(20, 24)
+    b = np.zeros(1024, np.int16)
+    groups = descriptor(a.ctypes.data + 2 * (3 * 24 + 4), (16, 8), (12, 6), (24,), pad=(2, 1))  # every 8 dwords, 2 dwords
+    run(tensor_kernel(WAIT, READ_ALL), "k", 1, 32, a, b, *groups, **QUIET)
+    rows = b[: 8 * 20].reshape(8, 20)  # 16 elements, then 4 of padding
+    want = np.zeros((8, 16), np.int16)
+    want[:6, :12] = a[3:9, 4:16]
+    assert (rows[:, :16] == want).all()
+
+
+def test_tensor_load_of_three_dimensions_and_gather() -> None:
+    a = np.arange(4 * 6 * 8, dtype=np.int16).reshape(4, 6, 8)
+    b = np.zeros(1024, np.int16)
+    groups = descriptor(a.ctypes.data, (8, 3, 2), (8, 6, 4), (8, 48))
+    run(tensor_kernel(WAIT, READ_ALL), "k", 1, 32, a, b, *groups, **QUIET)
+    assert (b[:48].reshape(2, 3, 8) == a[:2, :3]).all()
+    rows = [5, 0, 23, 7, 11]
+    groups = descriptor(a.ctypes.data, (8, 5), (8, 20), (8,), rows=rows)
+    run(tensor_kernel(WAIT, READ_ALL), "k", 1, 32, a, b, *groups, **QUIET)
+    flat = a.reshape(24, 8)
+    assert (b[:40].reshape(5, 8) == np.array([flat[r] if r < 20 else np.zeros(8) for r in rows])).all()
+
+
+def test_tensor_load_without_wait_is_a_missing_wait() -> None:
+    a, b = np.ones((64, 16), np.int16), np.zeros(1024, np.int16)
+    groups = descriptor(a.ctypes.data, (16, 64), (16, 64), (16,))
+    report = run(tensor_kernel("", READ_ALL), "k", 1, 32, a, b, *groups, on_finding="collect")
+    assert [(f.kind, f.span.line, f.other.line) for f in report.findings] == [("missing-wait", 70, 60)]
+    report = run(tensor_kernel(WAIT, READ_ALL), "k", 1, 32, a, b, *groups, on_finding="collect")
+    assert report.findings == [] and (b == 1).all()
+
+
+def test_tensor_store_drops_what_is_outside() -> None:
+    store = """
+      "rocdl.tensor.store.from.lds"(%d0, %d1, %d2, %d3, %z) : (vector<4xi32>, vector<8xi32>, vector<4xi32>, vector<4xi32>, vector<8xi32>) -> ()
+      rocdl.s.wait.tensorcnt 0"""
+    fill = READ_ALL.replace("%v = llvm.load %s {alignment = 2 : i64} : !llvm.ptr<3> -> i16", "%v = arith.trunci %at : i32 to i16")
+    fill = fill[: fill.index("%p = ")] + "llvm.store %v, %s {alignment = 2 : i64} : i16, !llvm.ptr<3>\n}" + store
+    text = tensor_kernel("", fill)
+    text = text.replace('"rocdl.tensor.load.to.lds"(%d0, %d1, %d2, %d3, %z)', "", 1)
+    start = text.index(" : (vector<4xi32>")
+    text = text[:start] + text[text.index("\n", start) :]
+    a, b = np.full((8, 16), -1, np.int16), np.zeros(1, np.int16)
+    groups = descriptor(a.ctypes.data, (16, 8), (10, 5), (16,))
+    run(text, "k", 1, 32, a, b, *groups)
+    want = np.full((8, 16), -1, np.int16)
+    want[:5, :10] = np.arange(128).reshape(8, 16)[:5, :10]
+    assert (a == want).all()
+
+
+def test_tensor_load_past_the_tensor_is_reported() -> None:
+    a, b = np.ones((8, 16), np.int16), np.zeros(1024, np.int16)
+    groups = descriptor(a.ctypes.data, (16, 16), (16, 16), (16,))
+    report = run(tensor_kernel(WAIT, READ_ALL), "k", 1, 32, a, b, *groups, on_finding="collect", **QUIET)
+    assert [(f.kind, f.tensor, f.index) for f in report.findings] == [("bounds", "A", (8, 0))]

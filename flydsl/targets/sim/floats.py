@@ -11,7 +11,9 @@ import numpy as np
 from flydsl.targets.sim.numeric import BF16
 
 F32, F64 = np.float32, np.float64
-CHUNK = 16384  # f64 temporaries of this size stay in the cache: 5 times faster than whole arrays of 1 MB (exp2, measured)
+CHUNK = (
+    16384  # f64 temporaries of this size stay in the cache: 5 times faster than whole arrays of 1 MB (exp2, measured)
+)
 
 
 def _in_f64(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -19,6 +19,7 @@ from flydsl.targets.sim.memory import GlobalAccess, GlobalMemory, Region
 from flydsl.targets.sim.options import LaunchConfig, SimOptions
 from flydsl.targets.sim.pending import PendingCopies
 from flydsl.targets.sim.report import Reporter
+from flydsl.targets.sim.tdm import TensorDma
 
 
 @dataclass
@@ -121,6 +122,7 @@ class Machine:
             rows = np.arange(self.G * self.B, dtype=np.int64).reshape(self.G, self.B) * private.pitch
             self.private_access = RowAccess(self, private, rows, "private memory")
             self.load_p, self.store_p = self.private_access.load, self.private_access.store
+        self.tensor_dma = TensorDma(self)
         self.flat_access = FlatAccess(self)
         self.load_f, self.store_f = self.flat_access.load, self.flat_access.store
         buffers = BufferAccess(self, self.global_access)

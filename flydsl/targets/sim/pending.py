@@ -37,6 +37,7 @@ class Entry:
     live: Any = None
     waves: Any = None
     group: int = -1
+    tiles: list | None = None  # of a tensor copy: (tile, offsets, values) per wave; `off` and `value` are flat then
 
 
 @cache
@@ -73,6 +74,8 @@ class PendingCopies:
         waves = self.waves_of(m)
         for _ in range(max(1, -(-nbytes // 16))):
             self.queue.append(Entry(counter, site, waves=waves))
+        if len(self.queue) > 512:  # counters hold at most 63: older plain entries cannot be told from finished ones
+            self.queue = [e for e in self.queue[:-64] if e.off is not None] + self.queue[-64:]
 
     @contextmanager
     def not_counting(self) -> Iterator[None]:
@@ -189,7 +192,7 @@ class PendingCopies:
         waves = self.waves_of(m)
         mine = [e for e in self.queue if e.counter == counter]
         if waves is None and all(e.waves is None for e in mine):
-            done = mine[: len(mine) - count] if count else mine
+            done = mine[: max(0, len(mine) - count)]
             for entry in done:
                 self.land(entry, entry.live)
             gone = set(map(id, done))
@@ -219,9 +222,25 @@ class PendingCopies:
         if entry.off is None:
             return
         memory = self.machine.lds_access.memory
+        if entry.tiles is not None:
+            self.land_tiles(entry, live)
+            return
         scatter(memory, entry.off, entry.value, entry.n, low_bits(entry.addr), live)
         if self.machine.watch is not None:
             self.machine.watch.lds_landed(self.machine, entry.site, memory, entry.off, entry.value, entry.n, live)
+
+    def land_tiles(self, entry: Entry, live: Any) -> None:
+        """Write the tiles of a tensor copy whose waves are due."""
+        machine, memory = self.machine, self.machine.lds_access.memory
+        left = []
+        for tile, off, value in entry.tiles:
+            if live is not None and not live[tile.group, tile.wave * machine.wave_size]:
+                left.append((tile, off, value))
+                continue
+            scatter(memory, off, value, None, low_bits(off) | tile.size, None)
+            if machine.watch is not None:
+                machine.watch.tile_landed(machine, entry.site, memory, off, tile)
+        entry.tiles = left
 
     def mark(self, site: int) -> None:
         """Close a group of asynchronous copies."""
@@ -249,13 +268,16 @@ class PendingCopies:
                     return entry.site
         return None
 
-    def outstanding(self) -> list[tuple]:
+    def outstanding(self) -> list[Any]:
         """Return the copies in flight as writes: they may land at any time."""
-        return [
-            ("write", self.machine, e.site, e.off, e.value.dtype.itemsize * (e.n or 1), e.live, None, e.value, e.n)
-            for e in self.queue
-            if e.off is not None
-        ]
+        flying = []
+        for e in self.queue:
+            if e.tiles is not None and self.machine.watch is not None:
+                flying += [self.machine.watch.tile_access("write", self.machine, e.site, o, t) for t, o, _ in e.tiles]
+            elif e.off is not None:
+                size = e.value.dtype.itemsize * (e.n or 1)
+                flying.append(("write", self.machine, e.site, e.off, size, e.live, None, e.value, e.n))
+        return flying
 
     def read_transposed(
         self, site: int, addr: Any, lds_base: Any, bits: int, size: int, dtype: Any, m: Any

@@ -66,6 +66,21 @@ class UninitCheck:
         if unwritten.any() and self.has_uninit:
             self.report_unwritten(machine, site, letter, unwritten, addr, nbytes, base)
 
+    def load_tile(self, machine: Any, site: int, memory: Any, off: Any, tile: Any) -> None:
+        """Report a tensor copy that reads bytes in another state than written."""
+        shadow = self.shadow(memory, "l")
+        bad = shadow.not_written(off, tile.size)
+        if not bad.any():
+            return
+        flags = np.zeros((machine.G, machine.B), bool)
+        flags[tile.group, tile.wave * machine.wave_size] = True
+        first = off[bad][:1]
+        where = np.full(flags.shape, int(first[0]), np.int64)
+        if (shadow.states(first, tile.size) == PENDING).any():
+            self.report_pending(machine, site, flags, where, None)
+        elif self.has_uninit:
+            self.report_unwritten(machine, site, "l", flags, where % memory.pitch, tile.size, None)
+
     def report_unwritten(
         self, machine: Any, site: int, letter: str, bad: Any, addr: Any, nbytes: int, base: str | None
     ) -> None:

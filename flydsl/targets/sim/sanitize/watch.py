@@ -9,7 +9,7 @@ import numpy as np
 from flydsl.targets.sim.sanitize.banks import BankReport
 from flydsl.targets.sim.sanitize.holes import report_holes
 from flydsl.targets.sim.sanitize.race_global import GlobalRaces
-from flydsl.targets.sim.sanitize.race_lds import LdsRaces
+from flydsl.targets.sim.sanitize.race_lds import Access, LdsRaces
 from flydsl.targets.sim.sanitize.uninit import UninitCheck
 
 
@@ -141,8 +141,6 @@ class Watch:
         self, machine: Any, site: int, memory: Any, off: Any, nbytes: int, lanes: Any, shape: tuple, base: str | None
     ) -> None:
         """Atomics arrive as flat lanes."""
-        from flydsl.targets.sim.sanitize.race_lds import Access
-
         if self.state is not None:
             self.state.store(memory, "l", off, nbytes, None)
         if self.lds_races is not None:
@@ -161,6 +159,26 @@ class Watch:
             self.state.store(memory, "l", off, nbytes, m)
         if self.lds_races is not None:
             self.lds_races.note("write", machine, site, off, nbytes, m, None, value, n)
+
+    # --- tensor copies -----------------------------------------------------------------------------------------------
+
+    def tile_access(self, kind: str, machine: Any, site: int, off: Any, tile: Any) -> Access:
+        """Return a wave's tile as an access of its first lane."""
+        thread = np.full(len(off), machine.first_thread + tile.wave * machine.wave_size)
+        return Access(kind, site, tile.size, off, thread, np.full(len(off), tile.group))
+
+    def tile_landed(self, machine: Any, site: int, memory: Any, off: Any, tile: Any) -> None:
+        if self.state is not None:
+            self.state.store(memory, "l", off, tile.size, None)
+        if self.lds_races is not None:
+            self.lds_races.open.append(self.tile_access("write", machine, site, off, tile))
+            self.lds_races.has_writes = True
+
+    def tile_read(self, machine: Any, site: int, memory: Any, off: Any, tile: Any) -> None:
+        if self.state is not None:
+            self.state.load_tile(machine, site, memory, off, tile)
+        if self.lds_races is not None:
+            self.lds_races.open.append(self.tile_access("read", machine, site, off, tile))
 
     # --- private -----------------------------------------------------------------------------------------------------
 
