@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import flydsl.layout as fl  # noqa: E402
+import flydsl.layout as fl
 
 
 def realistic(i: int) -> str:
@@ -56,14 +56,10 @@ def mix(count: int) -> dict[str, list[list[str]]]:
     return {
         "size": [[l] for l in big],
         "cosize": [[l] for l in big],
-        "crd2idx": [
-            ["(3,5)" if l.count(",1,") == 0 and l.count(",3)") == 0 else "(3,5,1)", l] for l in big
-        ],
+        "crd2idx": [["(3,5)" if l.count(",1,") == 0 and l.count(",3)") == 0 else "(3,5,1)", l] for l in big],
         "idx2crd": [["77", l] for l in big],
         "slice": [["(*,1,*)" if ",3):" in l else "(*,1)", l][::-1] for l in big],
-        "make_ordered_layout": [
-            [l.split(":")[0], "(1,0,2)" if ",3):" in l else "(1,0)"] for l in big
-        ],
+        "make_ordered_layout": [[l.split(":")[0], "(1,0,2)" if ",3):" in l else "(1,0)"] for l in big],
         "coalesce": [[l] for l in big],
         "composition": [[l, "(4,2):(2,1)"] for l in big],
         "complement": [[l, str(1 << 20)] for l in small],
@@ -174,9 +170,7 @@ def table(ours: dict, wheel: dict) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", help="python of an environment with the published wheel")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--json", type=Path, help="save the numbers as a row")
@@ -184,10 +178,7 @@ def main() -> None:
     lines = mix(options.count)
     ours = measure_ours(lines)
     wheel = measure_wheel(options.wheel, lines) if options.wheel else {}
-    print(
-        f"{platform.python_implementation()} {platform.python_version()}, "
-        f"{options.count} distinct layouts"
-    )
+    print(f"{platform.python_implementation()} {platform.python_version()}, {options.count} distinct layouts")
     print(table(ours, wheel))
     if options.json:
         row = {

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from . import int_tuple as it
 from . import layout as ly
@@ -71,11 +72,7 @@ def _complement(layout: Any, *bound: Any) -> Any:
 
 
 def _slice(x: Any, coord: Any) -> Any:
-    return (
-        view.slice_view(x, coord)
-        if isinstance(x, (MemRef, CoordTensor))
-        else modes.slice_(x, coord)
-    )
+    return view.slice_view(x, coord) if isinstance(x, (MemRef, CoordTensor)) else modes.slice_(x, coord)
 
 
 def _path_op(fn: Callable) -> Callable:
@@ -95,9 +92,7 @@ def _predicate(fn: Callable) -> Callable:
 
 
 def _has_sym(x: Any) -> bool:
-    return any(
-        isinstance(i, Sym) or isinstance(getattr(i, "value", None), Sym) for i in it.leaves(x)
-    )
+    return any(isinstance(i, Sym) or isinstance(getattr(i, "value", None), Sym) for i in it.leaves(x))
 
 
 OPS: dict[str, Callable] = {
@@ -204,9 +199,7 @@ def check(record: dict) -> tuple[str, str]:
         refused = False
     except LayoutError as error:
         ours, refused = f"{type(error).__name__}: {error}", True
-    except (
-        Exception
-    ) as error:  # a crash of ours is reported as the disagreement it is, with the record
+    except Exception as error:  # a crash of ours is reported as the disagreement it is, with the record
         return "disagree", f"CRASH {type(error).__name__}: {error}"
     if record["error"]:
         answered = not refused and record.get("error_kind") == "rejected"
@@ -235,19 +228,12 @@ def main(argv: list[str] | None = None) -> int:
             verdict, ours = check(record)
             counts[verdict] += 1
             if verdict == "disagree" or verbose and verdict == "deviation":
-                expected = (
-                    record["result"]
-                    if not record["error"]
-                    else f"error ({record.get('error_kind')})"
-                )
+                expected = record["result"] if not record["error"] else f"error ({record.get('error_kind')})"
                 sys.stdout.write(
-                    f"{record['op']} {' ; '.join(record['args'])}\n"
-                    f"    expected {expected}\n    got      {ours}\n"
+                    f"{record['op']} {' ; '.join(record['args'])}\n    expected {expected}\n    got      {ours}\n"
                 )
     total = sum(counts.values())
-    sys.stdout.write(
-        f"agree {counts['agree']} of {total}, documented deviations {counts['deviation']}\n"
-    )
+    sys.stdout.write(f"agree {counts['agree']} of {total}, documented deviations {counts['deviation']}\n")
     return 1 if counts["disagree"] else 0
 
 

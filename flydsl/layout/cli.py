@@ -57,9 +57,7 @@ def _facts(chip: str) -> BankFacts:
         return known[chip]
     if chip.isdigit():
         return BankFacts(int(chip))
-    raise OperandType(
-        f"{chip} is none of {', '.join(known)} and no number of banks", "banks", (chip,)
-    )
+    raise OperandType(f"{chip} is none of {', '.join(known)} and no number of banks", "banks", (chip,))
 
 
 def _picture(layout: Any, options: argparse.Namespace) -> draw.Picture:
@@ -87,19 +85,11 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="apply an operation; can be repeated",
     )
-    p.add_argument(
-        "--tv", metavar="VALUES", help="draw the thread-value map with this value layout"
-    )
+    p.add_argument("--tv", metavar="VALUES", help="draw the thread-value map with this value layout")
     p.add_argument("--memory", action="store_true", help="draw memory order instead of coordinates")
-    p.add_argument(
-        "--banks", metavar="CHIP", help="draw LDS banks: gfx942, gfx950 or a number of banks"
-    )
-    p.add_argument(
-        "--bits", type=_width, default=16, help="bits (or type) of an element, for --banks"
-    )
-    p.add_argument(
-        "--access", metavar="TV", help="(lane, value) -> element of the tile, for --banks"
-    )
+    p.add_argument("--banks", metavar="CHIP", help="draw LDS banks: gfx942, gfx950 or a number of banks")
+    p.add_argument("--bits", type=_width, default=16, help="bits (or type) of an element, for --banks")
+    p.add_argument("--access", metavar="TV", help="(lane, value) -> element of the tile, for --banks")
     p.add_argument("--svg", type=Path, help="write the picture as SVG")
     p.add_argument("--latex", type=Path, help="write the picture as LaTeX (TikZ)")
     p.add_argument("--typst", type=Path, help="write the picture as typst")

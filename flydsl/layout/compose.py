@@ -109,9 +109,7 @@ def composition(a: Any, b: Any) -> Any:
     if type(b) is Tile:
         return _by_tile(a, b)
     if type(b) is ComposedLayout:
-        raise OperandType(
-            "the inner operand must be a plain layout or a tile, not a composed layout"
-        )
+        raise OperandType("the inner operand must be a plain layout or a tile, not a composed layout")
     expect_layout(b)
     merged = open_ended(a)
     result = Layout(*compose_pair(merged, b.shape, b.stride))
@@ -143,9 +141,7 @@ def open_ended(a: Layout) -> tuple[list, list]:
     return merge_leaves(*a.flat(), keep_last=True)
 
 
-def compose_pair(
-    merged: tuple[list, list], shape: IntTuple, stride: IntTuple
-) -> tuple[IntTuple, IntTuple]:
+def compose_pair(merged: tuple[list, list], shape: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
     """Return shape and stride of a after shape:stride, where `merged` is open_ended(a)."""
     if type(shape) is tuple:
         if len(shape) == 1:
@@ -170,9 +166,7 @@ def compose_leaf(merged: tuple[list, list], shape: Any, stride: Any) -> tuple[In
     return (out_s[0], out_d[0]) if len(out_s) == 1 else (tuple(out_s), tuple(out_d))
 
 
-def refuse_carries(
-    a: Layout, merged: tuple[list, list], parts: list[Layout], result: Layout
-) -> None:
+def refuse_carries(a: Layout, merged: tuple[list, list], parts: list[Layout], result: Layout) -> None:
     """Refuse an inner layout (given in parts) whose leaves together overflow an extent of a.
 
     Mode by mode, each leaf of the inner layout is right by itself; their sum is right unless it
@@ -224,9 +218,7 @@ def _same_values(a: Layout, merged: tuple[list, list], inner: list, result: Layo
         return False
     points = points_within(inner, extent, ENUMERATE)
     out_s, out_d = result.flat()
-    return points is not None and all(
-        _at(i, out_s, out_d) == _at(index, *merged) for i, index in points
-    )
+    return points is not None and all(_at(i, out_s, out_d) == _at(index, *merged) for i, index in points)
 
 
 def points_within(inner: list[tuple], extent: int, most: int) -> list[tuple[int, int]] | None:
@@ -239,12 +231,7 @@ def points_within(inner: list[tuple], extent: int, most: int) -> list[tuple[int,
         reach = min(s, -(-extent // d)) if d > 0 else s
         if len(points) * reach > most:
             return None
-        points = [
-            (i + c * step, index + c * d)
-            for c in range(reach)
-            for i, index in points
-            if index + c * d < extent
-        ]
+        points = [(i + c * step, index + c * d) for c in range(reach) for i, index in points if index + c * d < extent]
         step *= s
     return points
 
@@ -297,9 +284,7 @@ def _share(fits: Any, rest: Any, s: Any) -> tuple[Any, Any]:
     if type(rest) is not int or type(part) is not int:
         return part, leaf.div(rest, part)
     if part <= 0 or rest % part:
-        raise NotDivisible(
-            f"extent {rest} is not a multiple of the {part} steps which fit into extent {s}"
-        )
+        raise NotDivisible(f"extent {rest} is not a multiple of the {part} steps which fit into extent {s}")
     return part, rest // part
 
 
@@ -320,9 +305,7 @@ def _walks(out_s: list, out_d: list, shapes: list, strides: list, rest: Any, ste
             return False
         return True
     points = points_within([(rest, step)], extent, ENUMERATE)
-    return points is not None and all(
-        _at(i, out_s, out_d) == _at(index, shapes, strides) for i, index in points
-    )
+    return points is not None and all(_at(i, out_s, out_d) == _at(index, shapes, strides) for i, index in points)
 
 
 def _at(index: int, shapes: list, strides: list) -> dict:

@@ -127,9 +127,7 @@ def _coordinate(index: IntTuple, shape: IntTuple, stride: IntTuple) -> IntTuple:
     if leaf.is_value(stride, 0):
         raise DivisionByZero(f"mode {to_str(shape)}:0 leaves no trace in the index")
     if type(stride) is Basis:
-        raise OperandType(
-            f"basis stride {stride} cannot be divided by; the index is a coordinate already"
-        )
+        raise OperandType(f"basis stride {stride} cannot be divided by; the index is a coordinate already")
     return leaf.mod(leaf.div(0 if index is None else index, stride), shape)
 
 

@@ -10,12 +10,13 @@ same enumeration. Tests read the table and recompute every example.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator
+from typing import Any
 
 from . import leaf
-from .coords import all_indices, crd2idx, idx2crd
 from .compose import canonical_pair, composition, points_within
+from .coords import all_indices, crd2idx, idx2crd
 from .divide import _as_divisor, flat_divide, logical_divide, tiled_divide, zipped_divide
 from .errors import DivisionByZero, LayoutError, NotDivisible, NotInjective
 from .int_tuple import (
@@ -89,9 +90,7 @@ def _outer(x: Any) -> Any:
 
 
 def _enumerable(*layouts: Any) -> bool:
-    return all(
-        isinstance(x, Layout) and x.is_static and abs(product(x.shape)) <= LIMIT for x in layouts
-    )
+    return all(isinstance(x, Layout) and x.is_static and abs(product(x.shape)) <= LIMIT for x in layouts)
 
 
 def _first_difference(got: list, wanted: list) -> str | None:
@@ -340,11 +339,7 @@ def broken_recast(operands: list, result: Any, op: str) -> str | None:
     after = Counter(i * new + b for i in all_indices(r) for b in range(new))
     most = max(before.values())
     wrong = next((b for b in sorted(before | after) if not 0 < after[b] <= most), None)
-    return (
-        None
-        if wrong is None
-        else f"bit {wrong}: {before[wrong]} times before, {after[wrong]} after"
-    )
+    return None if wrong is None else f"bit {wrong}: {before[wrong]} times before, {after[wrong]} after"
 
 
 def _small_leaves(a: Layout, r: Layout) -> tuple[Layout, Layout]:
@@ -400,9 +395,7 @@ def _is_static(x: Any) -> bool:
 
 def _with_numbers(x: Any, factor: int) -> Any:
     if isinstance(x, ComposedLayout):
-        return ComposedLayout(
-            x.inner, _with_numbers(x.offset, factor), _with_numbers(x.outer, factor)
-        )
+        return ComposedLayout(x.inner, _with_numbers(x.offset, factor), _with_numbers(x.outer, factor))
     if isinstance(x, Layout):
         return Layout(_with_numbers(x.shape, factor), _with_numbers(x.stride, factor))
     if isinstance(x, Tile):
@@ -461,8 +454,7 @@ TABLE: tuple[Deviation, ...] = (
     Deviation(
         "left-inverse-interleaved",
         ("left_inverse",),
-        "strides interleave or are negative: the reference's layout does not map indices back, so "
-        "we refuse",
+        "strides interleave or are negative: the reference's layout does not map indices back, so we refuse",
         broken_left_inverse,
         ("left_inverse", ("(6,9):(19,69)",), "(19,3,9):(0,1,6)"),
     ),
@@ -518,8 +510,7 @@ TABLE: tuple[Deviation, ...] = (
     Deviation(
         "ordered-profile",
         ("make_ordered_layout",),
-        "the order nests deeper than the shape: the reference's shape and stride nest differently, "
-        "we refuse",
+        "the order nests deeper than the shape: the reference's shape and stride nest differently, we refuse",
         broken_ordered,
         ("make_ordered_layout", ("4", "(0)"), "4:(1)"),
     ),

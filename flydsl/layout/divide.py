@@ -43,9 +43,7 @@ def _logical_divide(layout: Any, divisor: Any) -> Any:
     if type(divisor) is Tile:
         return _divide_by_tile(layout, divisor)
     if type(divisor) is not Layout:
-        raise OperandType(
-            f"the divisor must be a layout or a tile, not {to_str(divisor)}; write (4,) or 4:1"
-        )
+        raise OperandType(f"the divisor must be a layout or a tile, not {to_str(divisor)}; write (4,) or 4:1")
     return _joined(_split(layout, divisor))
 
 

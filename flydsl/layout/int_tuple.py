@@ -7,8 +7,9 @@ Modes of tuples and layouts alike are picked in `modes`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import Any, Callable, Iterator
+from typing import Any
 
 from . import leaf
 from .errors import (
@@ -96,7 +97,7 @@ def tuple_is_static(x: IntTuple) -> bool:
     """Return whether no leaf is dynamic."""
     kind = type(x)
     if kind is tuple:
-        return all([tuple_is_static(i) for i in x])
+        return all(tuple_is_static(i) for i in x)
     return kind is not Sym and not (kind is Basis and type(x.value) is Sym)
 
 
@@ -168,7 +169,7 @@ def zip_tuple(a: IntTuple, b: IntTuple) -> tuple:
 def has_none(x: IntTuple) -> bool:
     """Return whether any leaf is None (`*`)."""
     if type(x) is tuple:
-        return any([has_none.uncached(i) for i in x])
+        return any(has_none.uncached(i) for i in x)
     if x is not None and type(x) not in (int, Sym, Basis):
         raise OperandType(f"expected an integer tuple, got {type(x).__name__}")
     return x is None
@@ -177,7 +178,7 @@ def has_none(x: IntTuple) -> bool:
 def congruent(a: Any, b: Any) -> bool:
     """Return whether two tuples nest alike; a basis leaf counts as the path it stands for."""
     if type(a) is tuple and type(b) is tuple:
-        return len(a) == len(b) and all([congruent(x, y) for x, y in zip(a, b)])
+        return len(a) == len(b) and all(congruent(x, y) for x, y in zip(a, b))
     return type(a) is not tuple and type(b) is not tuple
 
 
@@ -185,11 +186,7 @@ def weakly_congruent(a: Any, b: Any) -> bool:
     """Return whether each leaf of `a` stands where `b` has a leaf or a whole mode."""
     if type(a) is not tuple:
         return True
-    return (
-        type(b) is tuple
-        and len(a) == len(b)
-        and all([weakly_congruent(x, y) for x, y in zip(a, b)])
-    )
+    return type(b) is tuple and len(a) == len(b) and all(weakly_congruent(x, y) for x, y in zip(a, b))
 
 
 def product(x: IntTuple) -> Any:

@@ -52,9 +52,7 @@ class Layout:
         raise AttributeError(f"Layout is immutable, cannot set {name}")
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is Layout and self.shape == other.shape and self.stride == other.stride
-        )
+        return self is other or (type(other) is Layout and self.shape == other.shape and self.stride == other.stride)
 
     def __hash__(self) -> int:
         try:
@@ -78,7 +76,7 @@ class Layout:
 
         return call_layout(self, make_int_tuple(coord))
 
-    def __getitem__(self, mode: Any) -> "Layout":
+    def __getitem__(self, mode: Any) -> Layout:
         return get_mode(self, mode)
 
     def __len__(self) -> int:
@@ -184,11 +182,7 @@ class ComposedLayout:
     _repr_svg_ = Layout._repr_svg_
 
     def carries_payload(self) -> bool:
-        return (
-            carries_payload(self.offset)
-            or carries_payload(self.outer)
-            or carries_payload(self.inner)
-        )
+        return carries_payload(self.offset) or carries_payload(self.outer) or carries_payload(self.inner)
 
     shape = property(lambda self: self.outer.shape)
     rank = property(lambda self: self.outer.rank)
@@ -197,9 +191,7 @@ class ComposedLayout:
     is_static_inner = property(lambda self: getattr(self.inner, "is_static", True))
     is_static_offset = property(lambda self: tuple_is_static(self.offset))
     is_static_outer = property(lambda self: self.outer.is_static)
-    is_static = property(
-        lambda self: self.is_static_inner and self.is_static_offset and self.is_static_outer
-    )
+    is_static = property(lambda self: self.is_static_inner and self.is_static_offset and self.is_static_outer)
 
     @property
     def stride(self) -> IntTuple:
@@ -353,9 +345,7 @@ def _ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
     if type(order) is not tuple:
         return column_major(shape)
     if not weakly_congruent(order, shape):
-        raise ProfileMismatch(
-            f"is_profile_weakly_congruent({to_str(order)}, {to_str(shape)}) is False"
-        )
+        raise ProfileMismatch(f"is_profile_weakly_congruent({to_str(order)}, {to_str(shape)}) is False")
     slots: list[tuple[Any, IntTuple]] = []
     _order_slots(shape, order, slots)
     starts: list = [1] * len(slots)
@@ -464,9 +454,7 @@ def make_composed_layout(inner: Any, *rest: Any) -> ComposedLayout:
     """
     offset, outer = rest if len(rest) == 2 else (None, *rest)
     if not isinstance(inner, (Swizzle, CoordSwizzle, Layout, ComposedLayout)):
-        raise OperandType(
-            "inner must be a swizzle or a layout", "make_composed_layout", (inner, outer)
-        )
+        raise OperandType("inner must be a swizzle or a layout", "make_composed_layout", (inner, outer))
     if not isinstance(outer, (Layout, ComposedLayout)):
         raise OperandType("outer must be a layout", "make_composed_layout", (inner, outer))
     offset = coprofile_of(outer) if offset is None else make_int_tuple(offset)

@@ -9,9 +9,10 @@ Neighbours: `int_tuple` lifts these functions to nested tuples. Does not know tu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import gcd
-from typing import Any, Iterator, Protocol
+from typing import Any, Protocol
 
 from .errors import BasisMismatch, DivisionByZero, NotDivisible, OperandType
 
@@ -40,20 +41,13 @@ class Sym:
         return Sym, (self.width, self.div, self.value)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is Sym
-            and self.div == other.div
-            and self.width == other.width
-            and self.value is other.value
-        )
+        return type(other) is Sym and self.div == other.div and self.width == other.width and self.value is other.value
 
     def __hash__(self) -> int:
         return hash((self.width, self.div, None if self.value is None else id(self.value)))
 
     def __str__(self) -> str:
-        parts = (["i64"] if self.width == 64 else []) + (
-            [f"div={self.div}"] if self.div != 1 else []
-        )
+        parts = (["i64"] if self.width == 64 else []) + ([f"div={self.div}"] if self.div != 1 else [])
         return "?{" + " ".join(parts) + "}" if parts else "?"
 
     def __repr__(self) -> str:
@@ -154,6 +148,7 @@ _PYTHON = {
     "lt": lambda a, b: a < b,
     "eq": lambda a, b: a == b,
     "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
     "shl": lambda a, b: a << b,
     "shr": lambda a, b: a >> b,

@@ -7,8 +7,9 @@ trace here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
-from typing import Any, Callable, TypeVar
+from typing import Any, TypeVar
 
 from .errors import LayoutError, OperandType
 from .leaf import Basis, Sym
@@ -49,9 +50,7 @@ def operation(fn: F) -> F:
             known = find(args, cache)
         except TypeError:
             bad = next((a for a in args if getattr(type(a), "__hash__", None) is None), args)
-            raise OperandType(
-                f"{type(bad).__name__} is not a value of the algebra", name, args
-            ) from None
+            raise OperandType(f"{type(bad).__name__} is not a value of the algebra", name, args) from None
         if known is not cache:
             return known
         try:

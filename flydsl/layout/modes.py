@@ -34,13 +34,7 @@ def _lift(fn: Any, x: Any, *args: Any) -> Any:
         return Layout(fn(x.shape, *args), fn(x.stride, *args))
     if type(x) is ComposedLayout:
         return on_outer(lambda l: _lift(fn, l, *args), x)
-    if (
-        type(x) is tuple
-        or x is None
-        or isinstance(x, int)
-        or hasattr(x, "div")
-        or hasattr(x, "modes")
-    ):
+    if type(x) is tuple or x is None or isinstance(x, int) or hasattr(x, "div") or hasattr(x, "modes"):
         return fn(x, *args)
     raise OperandType(f"{type(x).__name__} has no modes")
 

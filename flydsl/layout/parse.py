@@ -27,9 +27,7 @@ class _Text:
         self.text, self.at = text, 0
 
     def fail(self, wanted: str) -> ParseError:
-        return ParseError(
-            f"expected {wanted} at column {self.at + 1}", "parse", (self.text,), column=self.at + 1
-        )
+        return ParseError(f"expected {wanted} at column {self.at + 1}", "parse", (self.text,), column=self.at + 1)
 
     def skip(self) -> None:
         while self.at < len(self.text) and self.text[self.at] == " ":
@@ -187,9 +185,7 @@ def _type(c: _Text) -> Any:
     elif name in ("ptr", "memref"):
         value = _pointer_type(c, name)
     else:
-        raise c.fail(
-            "int_tuple, layout, composed_layout, swizzle, tile, ptr, memref or coord_tensor"
-        )
+        raise c.fail("int_tuple, layout, composed_layout, swizzle, tile, ptr, memref or coord_tensor")
     c.expect(">")
     return value
 

@@ -20,9 +20,7 @@ from .swizzle import Swizzle
 def _bits(x: Any) -> int:
     width = x if isinstance(x, int) else getattr(x, "width", None)
     if not isinstance(width, int) or width <= 0:
-        raise OperandType(
-            f"{x} is no element width: bits above 0 or a type with a width", "recast_layout", (x,)
-        )
+        raise OperandType(f"{x} is no element width: bits above 0 or a type with a width", "recast_layout", (x,))
     return width
 
 

@@ -51,9 +51,7 @@ class Swizzle(_Value):
 
     def __init__(self, bits: int, base: int, shift: int):
         if bits < 0 or base < 0:
-            raise OperandType(
-                "bits and base of a swizzle are not negative", "Swizzle", (bits, base, shift)
-            )
+            raise OperandType("bits and base of a swizzle are not negative", "Swizzle", (bits, base, shift))
         for name, value in zip(self.__slots__, (bits, base, shift)):
             object.__setattr__(self, name, value)
 
@@ -115,9 +113,7 @@ def apply_swizzle(index: Any, swizzle: Swizzle) -> Any:
     if type(index) is int:
         return index ^ ((index & mask) >> swizzle.shift)
     if type(index) is not Sym:
-        raise OperandType(
-            f"a swizzle acts on an integer index, not {index}", "apply_swizzle", (index, swizzle)
-        )
+        raise OperandType(f"a swizzle acts on an integer index, not {index}", "apply_swizzle", (index, swizzle))
     div = gcd(index.div, 1 << swizzle.base)
     if swizzle.is_trivial:
         return Sym(index.width, div, index.value)

@@ -15,8 +15,8 @@ from tests.laws.layout_strategies import (
     ci,
     compact_layouts,
     injective_layouts,
-    leaves,
     layouts,
+    leaves,
     nightly,
     with_symbols,
 )
@@ -70,9 +70,7 @@ def same(op, symbolic, plain, *rest):
 
 
 # A dynamic extent or stride counts as "not 1" while tracing, so these laws hold for numbers above 1.
-NO_ONES = injective_layouts().filter(
-    lambda l: 1 not in leaves(l.shape) and 1 not in leaves(l.stride)
-)
+NO_ONES = injective_layouts().filter(lambda l: 1 not in leaves(l.shape) and 1 not in leaves(l.stride))
 OPS = {
     "size": (layouts, lambda l: fl.size(l)),
     "cosize": (layouts, lambda l: fl.cosize(l)),
@@ -92,9 +90,7 @@ OPS = {
     "composed slice": (
         layouts,
         lambda l: (
-            fl.crd2idx(
-                0, fl.slice_(fl.make_composed_layout(fl.Swizzle(2, 1, 2), l), (None,) * fl.rank(l))
-            )
+            fl.crd2idx(0, fl.slice_(fl.make_composed_layout(fl.Swizzle(2, 1, 2), l), (None,) * fl.rank(l)))
             if isinstance(l.shape, tuple)
             else 0
         ),

@@ -70,9 +70,7 @@ def _words(layout: Any, access: Access, lane: int, elem_bits: int, facts: BankFa
     return out
 
 
-def conflict_degrees(
-    layout: Any, access: Access, elem_bits: int, facts: BankFacts
-) -> tuple[int, ...]:
+def conflict_degrees(layout: Any, access: Access, elem_bits: int, facts: BankFacts) -> tuple[int, ...]:
     """Return for each phase how many different words of one bank are asked for at most.
 
     Shapes   layout: coordinate in the tile -> element index in the LDS
@@ -113,9 +111,7 @@ def bank_grid(
     each phase.
     """
     if elem_bits < 1:
-        raise OperandType(
-            f"{elem_bits} bits are no element width", "bank_grid", (layout, elem_bits)
-        )
+        raise OperandType(f"{elem_bits} bits are no element width", "bank_grid", (layout, elem_bits))
     rows, cols = extents(layout)
     load = _loads(layout, access, elem_bits, facts) if access else {}
     word_bits = facts.bank_bytes * 8

@@ -5,8 +5,8 @@ writes them.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
 
 from flydsl.layout.divide import zipped_divide
 from flydsl.layout.draw.banks import GFX942, Access, bank_grid
@@ -38,13 +38,9 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "layout_zipped": lambda: index_grid(zipped_divide(Layout((8, 8), (8, 1)), (2, 4))),
     "layout_tv": _tv,
     "layout_mfma_a": _mfma,
-    "layout_swizzle": lambda: index_grid(
-        make_composed_layout(Swizzle(3, 0, 3), Layout((8, 8), (8, 1)))
-    ),
+    "layout_swizzle": lambda: index_grid(make_composed_layout(Swizzle(3, 0, 3), Layout((8, 8), (8, 1)))),
     "layout_banks_plain": lambda: bank_grid(LDS, 16, GFX942, READ),
-    "layout_banks_swizzled": lambda: bank_grid(
-        make_composed_layout(Swizzle(3, 3, 3), LDS), 16, GFX942, READ
-    ),
+    "layout_banks_swizzled": lambda: bank_grid(make_composed_layout(Swizzle(3, 3, 3), LDS), 16, GFX942, READ),
 }
 
 

@@ -19,9 +19,7 @@ def extents(layout: Any) -> tuple[int, int]:
     if not isinstance(layout, (Layout, ComposedLayout)):
         raise OperandType("only layouts can be drawn", "draw", (layout,))
     if not layout.is_static:
-        raise NotStatic(
-            "only static layouts can be drawn; put numbers in for `?`", "draw", (layout,)
-        )
+        raise NotStatic("only static layouts can be drawn; put numbers in for `?`", "draw", (layout,))
     modes = as_modes(layout.shape)
     if len(modes) == 1:
         rows, cols = 1, product(modes[0])
@@ -59,9 +57,7 @@ def _tint_of(layout: Any) -> tuple[Any, str]:
     inner = getattr(layout, "inner", None)
     if isinstance(inner, Swizzle) and not inner.is_trivial:
         base = inner.base
-        caption = (
-            f"row: mode 0, column: the other modes, cell: index; colour: its piece of {1 << base}"
-        )
+        caption = f"row: mode 0, column: the other modes, cell: index; colour: its piece of {1 << base}"
         return lambda v: v >> base, caption
 
     def by_value(v: Any) -> int:
@@ -83,10 +79,7 @@ def coord_grid(layout: Any, title: str = "") -> Picture:
     length = max(holder) + 1
     width = min(length, 32)
     lines = -(-length // width)
-    table = tuple(
-        tuple(_holder_cell(holder, r * width + c, length) for c in range(width))
-        for r in range(lines)
-    )
+    table = tuple(tuple(_holder_cell(holder, r * width + c, length) for c in range(width)) for r in range(lines))
     caption = "place: index in memory, cell: linear coordinate stored there"
     labels = tuple(str(r * width) for r in range(lines))
     return Picture(title or f"memory of {layout}", table, labels, _labels(width), caption)
@@ -112,9 +105,7 @@ def tv_grid(tv: Layout, tile: tuple, title: str = "") -> Picture:
     for t in range(threads):
         for v in range(values):
             held.setdefault(crd2idx.uncached((t, v), tv), []).append((t, v))
-    table = tuple(
-        tuple(_holder(held.get(r + c * rows, [])) for c in range(cols)) for r in range(rows)
-    )
+    table = tuple(tuple(_holder(held.get(r + c * rows, [])) for c in range(cols)) for r in range(rows))
     title = title or f"tile {to_str(tile)}, (thread, value): {tv}"
     return Picture(title, table, _labels(rows), _labels(cols), "T thread, V value; colour: thread")
 

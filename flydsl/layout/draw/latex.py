@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flydsl.layout.draw.picture import Picture
+from flydsl.layout.draw.picture import Cell, Picture
 
 _SPECIAL = {c: "\\" + c for c in "#$%&_{}"} | {
     "^": "\\^{}",
@@ -17,35 +17,39 @@ def _escaped(text: str) -> str:
 
 
 def _color(fill: str) -> str:
-    return "{rgb,255:red,%d;green,%d;blue,%d}" % tuple(int(fill[i : i + 2], 16) for i in (1, 3, 5))
+    red, green, blue = (int(fill[i : i + 2], 16) for i in (1, 3, 5))
+    return f"{{rgb,255:red,{red};green,{green};blue,{blue}}}"
+
+
+def _label(at: str, text: str, style: str = "font=\\tiny") -> str:
+    return f"\\node[{style}] at ({at}) {{{text}}};"
+
+
+def _cell(cell: Cell, x: float, y: float, width: float, height: float) -> str:
+    text = _escaped(cell.text) + (f"\\\\{_escaped(cell.small)}" if cell.small else "")
+    line = "very thick" if cell.mark else "very thin"
+    ink = "white" if cell.is_dark else "black"
+    style = (
+        f"draw, {line}, fill={_color(cell.fill)}, text={ink}, minimum width={width:.2f}cm, "
+        f"minimum height={height:.2f}cm, inner sep=0pt, align=center, font=\\ttfamily\\scriptsize"
+    )
+    return _label(f"{x:.2f},{y:.2f}", text, style)
 
 
 def _body(p: Picture, shift: float) -> list[str]:
     width = max(0.16 * p.widest + 0.2, 0.6)
     height = 0.8 if p.has_small else 0.5
     out = [
-        "\\begin{scope}[xshift=%.2fcm]" % shift,
-        "\\node[anchor=south west, font=\\ttfamily\\small] at (0,%.2f) {%s};"
-        % (0.6, _escaped(p.title)),
+        f"\\begin{{scope}}[xshift={shift:.2f}cm]",
+        _label("0,0.60", _escaped(p.title), "anchor=south west, font=\\ttfamily\\small"),
     ]
-    for c, label in enumerate(p.col_labels):
-        out.append("\\node[font=\\tiny] at (%.2f,0.2) {%s};" % ((c + 0.5) * width, label))
+    out += [_label(f"{(c + 0.5) * width:.2f},0.2", label) for c, label in enumerate(p.col_labels)]
     for r, (label, row) in enumerate(zip(p.row_labels, p.rows)):
         y = -(r + 0.5) * height
-        out.append("\\node[font=\\tiny, anchor=east] at (-0.05,%.2f) {%s};" % (y, label))
-        for c, cell in enumerate(row):
-            if cell is None:
-                continue
-            text = _escaped(cell.text) + (f"\\\\{_escaped(cell.small)}" if cell.small else "")
-            line = "very thick" if cell.mark else "very thin"
-            ink = "white" if cell.is_dark else "black"
-            out.append(
-                "\\node[draw, %s, fill=%s, text=%s, minimum width=%.2fcm, minimum height=%.2fcm, "
-                "inner sep=0pt, align=center, font=\\ttfamily\\scriptsize] at (%.2f,%.2f) {%s};"
-                % (line, _color(cell.fill), ink, width, height, (c + 0.5) * width, y, text)
-            )
-    out.append("\\end{scope}")
-    return out
+        out.append(_label(f"-0.05,{y:.2f}", label, "font=\\tiny, anchor=east"))
+        places = [(c, cell) for c, cell in enumerate(row) if cell is not None]
+        out += [_cell(cell, (c + 0.5) * width, y, width, height) for c, cell in places]
+    return out + ["\\end{scope}"]
 
 
 def to_latex(picture: Picture, standalone: bool = True) -> str:

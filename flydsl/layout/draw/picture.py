@@ -62,7 +62,7 @@ class Picture:
     row_labels: tuple[str, ...]
     col_labels: tuple[str, ...]
     caption: str = ""
-    beside: tuple["Picture", ...] = field(default=())
+    beside: tuple[Picture, ...] = field(default=())
 
     def __post_init__(self):
         assert all(len(r) == len(self.col_labels) for r in self.rows), "rows and columns disagree"

@@ -56,13 +56,8 @@ def _sizes(p: Picture) -> _Sizes:
     return _Sizes(font, cell_w, cell_h, left, top, width, height, title, caption)
 
 
-def _text(
-    x: float, y: float, size: float, text: str, color: str = "#1a1a1a", at: str = "middle"
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{color}" '
-        f'text-anchor="{at}">{escape(text)}</text>'
-    )
+def _text(x: float, y: float, size: float, text: str, color: str = "#1a1a1a", at: str = "middle") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{color}" text-anchor="{at}">{escape(text)}</text>'
 
 
 def _cell(cell: Cell, x: float, y: float, s: _Sizes, small: bool) -> list[str]:
@@ -90,10 +85,7 @@ def _every(label_width: float, cell: float) -> int:
 
 
 def _body(p: Picture, s: _Sizes, x0: float) -> list[str]:
-    out = [
-        _text(x0 + MARGIN, MARGIN + 12 + 17 * i, 13, line, at="start")
-        for i, line in enumerate(s.title)
-    ]
+    out = [_text(x0 + MARGIN, MARGIN + 12 + 17 * i, 13, line, at="start") for i, line in enumerate(s.title)]
     step = _every(max(len(l) for l in p.col_labels) * 9 * CHAR, s.cell_w)
     for c, label in enumerate(p.col_labels):
         if c % step == 0:
@@ -109,10 +101,7 @@ def _body(p: Picture, s: _Sizes, x0: float) -> list[str]:
             if cell is not None and cell.mark:
                 out += _cell(cell, x0 + s.left + c * s.cell_w, s.top + r * s.cell_h, s, p.has_small)
     below = s.top + s.cell_h * len(p.rows) + 16
-    out += [
-        _text(x0 + MARGIN, below + 14 * i, 10, line, "#555555", "start")
-        for i, line in enumerate(s.caption)
-    ]
+    out += [_text(x0 + MARGIN, below + 14 * i, 10, line, "#555555", "start") for i, line in enumerate(s.caption)]
     return out
 
 

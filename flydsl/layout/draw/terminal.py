@@ -19,10 +19,7 @@ def _content(cell: Cell | None) -> str:
 
 def to_terminal(picture: Picture, color: bool = True) -> str:
     """Return the picture as text; without colour it is plain ASCII."""
-    width = max(
-        [len(_content(c)) for row in picture.rows for c in row]
-        + [len(l) for l in picture.col_labels]
-    )
+    width = max([len(_content(c)) for row in picture.rows for c in row] + [len(l) for l in picture.col_labels])
     margin = max(len(l) for l in picture.row_labels)
     lines = [
         picture.title,

@@ -34,16 +34,12 @@ def test_picture_is_current(name):
     )
 
 
-@pytest.mark.parametrize(
-    "shape", ["(8,8):(8,1)", "(64,32):(32,1)", "S<3,3,3> o 0 o (64,32):(32,1)", "7:1"]
-)
+@pytest.mark.parametrize("shape", ["(8,8):(8,1)", "(64,32):(32,1)", "S<3,3,3> o 0 o (64,32):(32,1)", "7:1"])
 def test_labels_stay_inside_their_cells(shape):
     """Each text is narrower than its cell, and two texts of a row never meet."""
     root = ET.fromstring(draw.to_svg(draw.index_grid(fl.parse(shape))))
     space = "{http://www.w3.org/2000/svg}"
-    cell = min(
-        float(r.get("width")) for r in root.iter(f"{space}rect") if "%" not in r.get("width")
-    )
+    cell = min(float(r.get("width")) for r in root.iter(f"{space}rect") if "%" not in r.get("width"))
     width, height = float(root.get("width")), float(root.get("height"))
     for text in root.iter(f"{space}text"):
         wide = len(text.text) * 0.61 * float(text.get("font-size"))
@@ -73,9 +69,7 @@ def test_bank_law_moving_by_a_row_of_banks_changes_nothing():
     for text in ("(16,64):(64,1)", "(16,64):(72,1)", "(16,64):(66,1)"):
         plain = fl.parse(text)
         moved = fl.make_composed_layout(fl.parse("1000000:1"), 64 * 5, plain)
-        assert draw.conflict_degrees(plain, access, 16, facts) == draw.conflict_degrees(
-            moved, access, 16, facts
-        )
+        assert draw.conflict_degrees(plain, access, 16, facts) == draw.conflict_degrees(moved, access, 16, facts)
 
 
 def test_padding_and_more_banks():
@@ -104,9 +98,7 @@ def test_command_line(tmp_path, capsys):
     svg = tmp_path / "out.svg"
     assert cli.main(["(4,64):(64,1)", "--op", "divide", "(2,16)", "--svg", str(svg)]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("((2,2),(16,4)):((64,128),(1,16))\n") and svg.read_text().startswith(
-        "<svg"
-    )
+    assert out.startswith("((2,2),(16,4)):((64,128),(1,16))\n") and svg.read_text().startswith("<svg")
     assert (
         cli.main(
             [

@@ -67,9 +67,7 @@ class _Fx:
     def __getattr__(self, name):
         return getattr(fl, name)
 
-    make_shape = staticmethod(
-        lambda *s: s[0] if len(s) == 1 and isinstance(s[0], _It) else fl.make_shape(*s)
-    )
+    make_shape = staticmethod(lambda *s: s[0] if len(s) == 1 and isinstance(s[0], _It) else fl.make_shape(*s))
 
 
 class _It(tuple):

@@ -53,9 +53,7 @@ def test_parse_prints_back(text):
     assert to_text(fl.parse(text)) == text
 
 
-@pytest.mark.parametrize(
-    "text", ["", "(4", "4:", "S<1,2>", "[4|", "4 5", "?{div=}", "(4,,8)", "!fly.tensor<4>"]
-)
+@pytest.mark.parametrize("text", ["", "(4", "4:", "S<1,2>", "[4|", "4 5", "?{div=}", "(4,,8)", "!fly.tensor<4>"])
 def test_parse_refuses(text):
     with pytest.raises(fl.ParseError) as caught:
         fl.parse(text)
@@ -77,10 +75,7 @@ def test_repr_can_be_evaluated():
 
 
 def test_values_are_immutable_and_hashable():
-    values = [
-        fl.parse(t)
-        for t in ("(4,8):(8,1)", "S<3,3,3>", "[4|8]", "S<3,3,3> o 0 o 8:1", "?{div=4}", "1E0")
-    ]
+    values = [fl.parse(t) for t in ("(4,8):(8,1)", "S<3,3,3>", "[4|8]", "S<3,3,3> o 0 o 8:1", "?{div=4}", "1E0")]
     for value in values:
         assert hash(value) == hash(fl.parse(str(value)))
         with pytest.raises(AttributeError):
