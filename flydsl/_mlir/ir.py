@@ -3,13 +3,17 @@
 as well.
 """
 
+import re
 from typing import Any
 
 from flydsl._mlir._expose import lower
 from flydsl._mlir._insertion import InsertionPoint, current_point
+from flydsl.atoms.parse import parse_copy_op, parse_mma_op
 from flydsl.ir import get_context, is_tracing, parse_attribute, parse_module, parse_type, print_op
 from flydsl.ir import ir as _bindings
 from flydsl.ir.trace import current as _current_trace
+
+_OPERATIONS = ("!fly_rocdl.", "!fly.universal_")  # printed forms of the operations in atoms, which are no IR types here
 
 
 class _Forward(type):
@@ -39,11 +43,14 @@ class Type(metaclass=_Forward):
     _base = _bindings.Type
 
     @staticmethod
-    def parse(asm: str, context: Any = None) -> _bindings.Type:
-        """Return the type that a text in the reference's spelling states.
+    def parse(asm: str, context: Any = None) -> Any:
+        """Return the type that a text in the reference's spelling states; of a copy or matrix operation, its record.
 
         Raises   IrSyntax
         """
+        if asm.startswith(_OPERATIONS):
+            name = asm.partition("<")[0]
+            return parse_mma_op(asm) if re.search("mma|mfma|fma", name) else parse_copy_op(asm)
         return parse_type(asm, context or _context())
 
 

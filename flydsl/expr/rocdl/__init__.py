@@ -11,7 +11,19 @@ from flydsl.atoms import BufferAtomic as CopyOpCDNA3BufferAtomicType
 from flydsl.atoms import BufferCopy as CopyOpCDNA3BufferCopyType
 from flydsl.atoms import BufferCopyLDS as CopyOpCDNA3BufferCopyLDSType
 from flydsl.expr.enum import AddressSpace, AtomicOp, is_generic_address_space, is_target_address_space
-from flydsl.expr.rocdl import cdna3, cdna4, cluster, enum, experimental, inline_asm, rdna3, rdna4, universal
+from flydsl.expr.rocdl import (
+    cdna3,
+    cdna4,
+    cdna5,
+    cluster,
+    enum,
+    experimental,
+    inline_asm,
+    rdna3,
+    rdna4,
+    tdm_ops,
+    universal,
+)
 from flydsl.expr.rocdl.atoms import (
     MFMA,
     WMMA,
@@ -34,6 +46,7 @@ from flydsl.expr.rocdl.atoms import (
     WMMAScale,
 )
 from flydsl.expr.rocdl.buffers import get_buffer_rsrc, make_buffer_ptr, make_buffer_tensor, s_buffer_load
+from flydsl.expr.rocdl.cdna5 import TDM, TensorLoad, TensorStore, make_tdm_atom, make_tiled_tdm_atom, tdm_partition
 from flydsl.expr.rocdl.cluster import cluster_workgroup_id_x, cluster_workgroup_id_y, cluster_workgroup_id_z
 from flydsl.expr.rocdl.convert import cvt_off_f32_i4, cvt_pk_bf16_f32
 from flydsl.expr.rocdl.enum import SyncScope, TargetAddressSpace
@@ -76,6 +89,14 @@ if TYPE_CHECKING:
 MFMAScale = MFMA_Scale
 
 __all__ = [
+    "tdm_partition",
+    "make_tiled_tdm_atom",
+    "make_tdm_atom",
+    "TensorStore",
+    "TensorLoad",
+    "TDM",
+    "tdm_ops",
+    "cdna5",
     "AddressSpace",
     "AtomicOp",
     "BufferAtomic",

@@ -118,7 +118,7 @@ def _aux(aux: Any) -> Any:
 
 def lds_transpose_load(result_type: Any, lds_memref: Any, elem_offset: Any, elem_bytes: Any) -> Any:
     """Load a transposed tile from LDS at `elem_offset` elements (gfx1250): 16-bit elements in 128 bits, 8-bit in 64."""
-    from flydsl.expr.rocdl.pointers import lds_address
+    from flydsl.expr.rocdl.addresses import lds_pointer
 
     bytes_ = static_int(elem_bytes, "lds_transpose_load", "elem_bytes")
     names = {2: "ds_load_tr16_b128", 1: "ds_load_tr8_b64"}
@@ -131,7 +131,7 @@ def lds_transpose_load(result_type: Any, lds_memref: Any, elem_offset: Any, elem
             signature="lds_transpose_load(result_type, lds_memref, elem_offset, elem_bytes)",
             advice="use ds_load_tr4_b64 or ds_load_tr6_b96 for narrower elements",
         )
-    return builder(names[bytes_])(result_type, lds_address(lds_memref, elem_offset, bytes_))
+    return builder(names[bytes_])(result_type, lds_pointer(lds_memref, elem_offset, bytes_))
 
 
 def tensor_load_to_lds(

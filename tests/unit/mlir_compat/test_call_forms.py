@@ -221,3 +221,15 @@ def test_pass_manager_mixes_passes():
         assert "arith.constant 2" in str(module) and "addi" not in str(module)
         with pytest.raises(ValueError):
             PassManager.parse("builtin.module(no-such-pass)")
+
+
+def test_operations_of_atoms_parse_back():
+    from flydsl.expr import rocdl
+
+    for op in (
+        rocdl.BufferCopy(128, 2),
+        rocdl.MFMA(16, 16, 16, "f16"),
+        rocdl.TDM(2, 1),
+        rocdl.WMMAScale(16, 16, 128, "f8E4M3FN"),
+    ):
+        assert ir.Type.parse(str(op)) == op
