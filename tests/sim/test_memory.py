@@ -305,3 +305,12 @@ def test_options_are_checked() -> None:
         SimOptions(checks=frozenset({"rase"}))
     with pytest.raises(ValueError, match="unknown schedule"):
         SimOptions(schedule="backwards")
+
+
+def test_text_that_does_not_parse_is_an_error_of_ours() -> None:
+    from flydsl.diag.errors.simulator import SimBadModule
+
+    with pytest.raises(SimBadModule, match="cannot be read"):
+        _ = Program("module { gpu.func }").kernels
+    with pytest.raises(SimBadModule):
+        Program(VEC_ADD.replace("arith.addf", "arith.addx")).launch("vec_add", (1, 1, 1), (64, 1, 1), [])

@@ -2,7 +2,7 @@
 
 from flydsl.diag.base import Unsupported, UserError
 
-__all__ = ["SimBadLaunch", "SimFindings", "SimUnsupportedOp", "SimUnsupportedType"]
+__all__ = ["SimBadLaunch", "SimBadModule", "SimFindings", "SimUnsupportedOp", "SimUnsupportedType"]
 
 
 class SimUnsupportedOp(Unsupported, NotImplementedError):
@@ -19,6 +19,13 @@ class SimUnsupportedType(Unsupported, TypeError):
     fix = "lower the module first (small floats become integers), or keep the value in a supported type"
 
 
+class SimBadModule(UserError, ValueError):
+    code = "FLY_SIM_MODULE"
+    what = "the lowered IR cannot be read: {problem}"
+    why = "the simulator takes a module of upstream dialects that parses and verifies"
+    fix = "dump the stage `lowered` again (FLYDSL_DUMP_IR=1), or correct the text at the place named"
+
+
 class SimBadLaunch(UserError, ValueError):
     code = "FLY_SIM_LAUNCH"
     what = "kernel `{kernel}` cannot be launched: {problem}"
@@ -31,8 +38,8 @@ class SimFindings(UserError, RuntimeError):
 
     code = "FLY_SIM_FINDING"
     what = "{text}"
-    why = ""
-    fix = ""
+    why = "{why_text}"
+    fix = "{fix_text}"
 
     def __str__(self) -> str:
         return "\n".join(str(f) for f in self.findings)

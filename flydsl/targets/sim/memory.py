@@ -109,7 +109,7 @@ def scatter(buffer: Buffer, off: Any, value: Any, n: int | None, bits: int, m: A
     view[pick(index, off.ndim, shape, lanes)] = pick(items, items.ndim - len(k), shape, lanes)
 
 
-_last_mask: list[Any] = [None, None, None]
+_last_mask: tuple[Any, Any, Any] = (None, None, None)
 
 
 def active_lanes(m: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -117,10 +117,12 @@ def active_lanes(m: Any, shape: tuple[int, ...]) -> np.ndarray:
 
     Masks are never changed in place, so identity is enough.
     """
-    if _last_mask[0] is m and _last_mask[1] == shape:
-        return _last_mask[2]
+    global _last_mask
+    mask, of_shape, lanes = _last_mask
+    if mask is m and of_shape == shape:
+        return lanes
     lanes = np.flatnonzero(np.broadcast_to(m, shape))
-    _last_mask[:] = m, shape, lanes
+    _last_mask = (m, shape, lanes)
     return lanes
 
 

@@ -214,8 +214,19 @@ def h_fshr(a: Any, b: Any, c: Any) -> Any:
     return high | (unsigned(b) >> unsigned(s)).view(a.dtype)
 
 
+def popcount(x: Any) -> Any:
+    """Return the number of set bits of unsigned integers (NumPy 1 has no function for it)."""
+    if hasattr(np, "bitwise_count"):
+        return np.bitwise_count(x)
+    whole = np.ascontiguousarray(x)[..., None].view(np.uint8)
+    return _BYTE_BITS.take(whole).sum(axis=-1).astype(np.uint8)[()]
+
+
+_BYTE_BITS = np.array([bin(i).count("1") for i in range(256)], np.uint8)
+
+
 def h_ctpop(a: Any) -> Any:
-    return np.bitwise_count(unsigned(a)).astype(a.dtype)
+    return popcount(unsigned(a)).astype(a.dtype)
 
 
 def h_ctlz(a: Any) -> Any:
@@ -224,12 +235,12 @@ def h_ctlz(a: Any) -> Any:
     for s in (1, 2, 4, 8, 16, 32):
         if s < bits:
             x = x | (x >> x.dtype.type(s))
-    return (bits - np.bitwise_count(x).astype(np.int64)).astype(a.dtype)
+    return (bits - popcount(x).astype(np.int64)).astype(a.dtype)
 
 
 def h_cttz(a: Any) -> Any:
     x = unsigned(a)
-    return np.bitwise_count(~x & (x - x.dtype.type(1))).astype(a.dtype)
+    return popcount(~x & (x - x.dtype.type(1))).astype(a.dtype)
 
 
 def h_bswap(a: Any) -> Any:

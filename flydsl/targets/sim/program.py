@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flydsl.diag.errors.simulator import SimBadLaunch
+from flydsl.diag.errors.simulator import SimBadLaunch, SimBadModule
 from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.lds import RowMemory
 from flydsl.targets.sim.machine import LaunchState, Slab
@@ -62,26 +62,34 @@ class Program:
     # --- module ------------------------------------------------------------------------------------------------------
 
     @property
+    def module(self) -> Any:
+        """The MLIR module.
+
+        Raises   SimBadModule: the text does not parse
+        """
+        if self._module is None:
+            from flydsl.ir import ir, make_context
+
+            try:
+                self._module = ir.Module.parse(self._text, make_context())
+            except ir.MLIRError as e:
+                raise SimBadModule(problem=str(e).strip().splitlines()[-1]) from e
+        return self._module
+
+    @property
     def lowered(self) -> Any:
         """The parsed module."""
         if self._lowered is None:
-            from flydsl.ir import ir, make_context
             from flydsl.targets.sim.translate.module import LoweredModule
 
-            if self._module is None:
-                self._module = ir.Module.parse(self._text, make_context())
-            self._lowered = LoweredModule(self._module, self.arch)
+            self._lowered = LoweredModule(self.module, self.arch)
         return self._lowered
 
     @property
     def arch(self) -> str:
         """The simulated chip: as given, else as the module says."""
         if self._arch is None:
-            if self._module is None:
-                from flydsl.ir import ir, make_context
-
-                self._module = ir.Module.parse(self._text, make_context())
-            attrs = self._module.operation.attributes
+            attrs = self.module.operation.attributes
             self._arch = attrs["fly.arch"].value if "fly.arch" in attrs else "gfx942"
         return self._arch
 

@@ -294,4 +294,8 @@ def python_format(text: str) -> str:
 
 def failure(findings: list[Finding]) -> SimFindings:
     """Return the exception that carries findings."""
-    return SimFindings(text=findings[0].message, findings=findings, at=findings[0].span)
+    first = findings[0]
+    notes = [f"{first.place} of kernel `{first.kernel}`"] if first.place else []
+    notes += [first.missing] if first.missing else []
+    fields = {"text": first.message, "why_text": first.why, "fix_text": first.fix, "findings": findings}
+    return SimFindings(at=first.span, notes=tuple(notes), **fields)

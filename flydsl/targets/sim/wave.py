@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.mask import expand
+from flydsl.targets.sim.numeric import popcount
 
 
 def is_uniform(x: Any) -> bool:
@@ -138,7 +139,7 @@ def h_mbcnt(machine: Any, mask: Any, base: Any, high: bool) -> Any:
     """Count the bits of `mask` below the lane (the low or the high 32 lanes), plus `base`."""
     lane = machine.lane_in_wave - (32 if high else 0)
     below = np.where(lane <= 0, 0, (np.int64(1) << np.clip(lane, 0, 32)) - 1)
-    count = np.bitwise_count(mask.view(np.uint32).astype(np.int64) & below)
+    count = popcount((mask.view(np.uint32).astype(np.int64) & below).astype(np.uint64))
     return base + count.astype(np.int32)
 
 

@@ -25,6 +25,7 @@ class BankRow:
     executions: int = 0
     phases: int = 0
     cycles: int = 0
+    span: Any = None
 
     @property
     def average(self) -> float:
@@ -45,7 +46,9 @@ class BankReport:
 
     def note(self, machine: Any, site: int, kind: str, addr: Any, nbytes: int, m: Any) -> None:
         """Measure one access."""
-        row = self.rows.setdefault(site, BankRow(site, kind, nbytes))
+        row = self.rows.get(site)
+        if row is None:
+            row = self.rows[site] = BankRow(site, kind, nbytes, span=machine.reporter.span(site))
         row.executions += 1
         if row.executions > SAMPLES:
             return
