@@ -4,6 +4,9 @@ Before  arith on i32 and i64 as the layout lowering wrote it
 After   the same values: a division or remainder of a value that cannot be negative by a power of two is a shift or a mask; masking what is
         already inside the mask, and shifting out what the mask kept, disappear
 
+        a swizzled offset `swizzle(x + c)` leaves as much of the constant c outside of the swizzle as it can: where c lies above the swizzle's bits
+        it is added to the pointer (an immediate of the instruction), where it meets only zeros of x it is one exclusive or after swizzle(x)
+
 What is known about a value (no negative numbers, bits that are zero) comes from ids and their bounds, masks, shifts and sums of such.
 """
 
@@ -46,6 +49,9 @@ class _Simplifier:
         visit(entry, self._simplify)
 
     def _simplify(self, op: ir.Operation) -> None:
+        if op.name == "fly.ptr_add" and len(op.operands) == 2:
+            self._hoist_constant(op)
+            return
         if op.name not in ("arith.divsi", "arith.remsi", "arith.andi"):
             return
         value, by = op.operands[0], constant_of(op.operands[1])
@@ -67,6 +73,49 @@ class _Simplifier:
             replace(op, value)
         else:
             replace(op, self.editor.value("arith.andi", type_, [value, self.editor.constant(type_, by - 1)]))
+
+    def _hoist_constant(self, op: ir.Operation) -> None:
+        """Take the constant part of a swizzled offset out of the swizzle."""
+        swizzle = _swizzle_of(op.operands[1])
+        if swizzle is None:
+            return
+        x, constant = _without_constant(swizzle.operand)
+        above = 1 << swizzle.mask.bit_length()
+        low = constant % above
+        if constant == 0 or low & self.possible_bits(x):
+            low, x, constant = 0, *self._only_above(swizzle.operand, x, constant, above)
+            if constant == 0:
+                return
+        self.editor.before(op)
+        type_ = x.type
+        picked = self.editor.value("arith.andi", type_, [x, self.editor.constant(type_, swizzle.mask)])
+        moved = self.editor.value("arith.shrui", type_, [picked, self.editor.constant(type_, swizzle.shift)])
+        offset = self.editor.value("arith.xori", type_, [x, moved])
+        flipped = low ^ ((low & swizzle.mask) >> swizzle.shift)
+        if flipped:
+            offset = self.editor.value("arith.xori", type_, [offset, self.editor.constant(type_, flipped)])
+        op.operands[1] = offset
+        total = ir.IntegerAttr(op.attributes["offset"]).value + constant - constant % above
+        op.attributes["offset"] = ir.IntegerAttr.get(self.editor.types.i64, total)
+
+    def _only_above(self, whole: ir.Value, x: ir.Value, constant: int, above: int) -> tuple[ir.Value, int]:
+        """Return (x + low part, high part) of a constant whose low part has to stay inside."""
+        low = constant % above
+        if low == constant:
+            return whole, 0
+        self.editor.before(whole.owner.operation)
+        return self.editor.value("arith.addi", x.type, [x, self.editor.constant(x.type, low)]) if low else x, constant - low
+
+    def possible_bits(self, v: ir.Value) -> int:
+        """Return a mask of the bits that may be set in an i32."""
+        owner = v.owner
+        if not isinstance(owner, (ir.Operation, ir.OpView)):
+            return _ALL
+        op = owner.operation
+        known = self.range_of(v)
+        limit = (1 << known.high.bit_length()) - 1 if known is not None else _ALL
+        fn = _BITS.get(op.name)
+        return limit & fn(*(self.possible_bits(o) for o in op.operands), op) if fn is not None else limit
 
     def range_of(self, v: ir.Value) -> Range | None:
         """Return what is known about a value, or None."""
@@ -129,6 +178,81 @@ class _Simplifier:
     def _rem(self, op: ir.Operation) -> Range | None:
         known, by = self.range_of(op.operands[0]), constant_of(op.operands[1])
         return Range(min(known.high, by - 1)) if known is not None and by and by > 0 else None
+
+
+_ALL = (1 << 32) - 1
+
+
+def _sum_bits(a: int, b: int, op: ir.Operation) -> int:
+    """Bits of a sum: without carries when the terms share none."""
+    if a & b == 0:
+        return a | b
+    lowest = min(a & -a, b & -b)
+    return ((1 << (a + b).bit_length()) - 1) & ~(lowest - 1) & _ALL
+
+
+def _product_bits(a: int, b: int, op: ir.Operation) -> int:
+    factor = constant_of(op.operands[1])
+    if factor is not None and factor > 0 and factor & (factor - 1) == 0:
+        return a * factor & _ALL
+    return _ALL & ~((a & -a) * (b & -b) - 1)
+
+
+def _shifted_bits(a: int, b: int, op: ir.Operation) -> int:
+    by = constant_of(op.operands[1])
+    return a >> by if by is not None and a < 1 << 31 else _ALL
+
+
+_BITS = {
+    "arith.constant": lambda op: _ALL if constant_of(op.result) is None else constant_of(op.result) & _ALL,
+    "arith.addi": _sum_bits,
+    "arith.muli": _product_bits,
+    "arith.andi": lambda a, b, op: a & b,
+    "arith.ori": lambda a, b, op: a | b,
+    "arith.xori": lambda a, b, op: a | b,
+    "arith.shrui": _shifted_bits,
+    "arith.shrsi": _shifted_bits,
+    "arith.index_cast": lambda a, op: a,
+}
+
+
+@dataclass(frozen=True)
+class Swizzled:
+    """`operand ^ ((operand & mask) >> shift)`."""
+
+    operand: ir.Value
+    mask: int
+    shift: int
+
+
+def _swizzle_of(v: ir.Value) -> Swizzled | None:
+    """Return the swizzle that a value is, or None."""
+    xor = _op_of(v, "arith.xori")
+    shr = xor and (_op_of(xor.operands[1], "arith.shrsi") or _op_of(xor.operands[1], "arith.shrui"))
+    masked = shr and _op_of(shr.operands[0], "arith.andi")
+    if not masked or masked.operands[0] != xor.operands[0] or str(v.type) != "i32":
+        return None
+    mask, shift = constant_of(masked.operands[1]), constant_of(shr.operands[1])
+    if mask is None or shift is None or mask <= 0 or mask & (mask >> shift):
+        return None
+    return Swizzled(xor.operands[0], mask, shift)
+
+
+def _op_of(v: ir.Value, name: str) -> ir.Operation | None:
+    owner = v.owner
+    is_op = isinstance(owner, (ir.Operation, ir.OpView)) and owner.operation.name == name
+    return owner.operation if is_op else None
+
+
+def _without_constant(v: ir.Value) -> tuple[ir.Value, int]:
+    """Return (x, c) with v = x + c."""
+    total = 0
+    while (add := _op_of(v, "arith.addi")) is not None:
+        c = constant_of(add.operands[1])
+        if c is None:
+            break
+        v, total = add.operands[0], total + c
+    return v, total
 
 
 _DERIVE = {
