@@ -29,9 +29,9 @@ def k_permutation(inst_k, per_load):
 
 
 def interleave(mfma, vmem, ds_read, ds_write):
-    """Hint the order of one step: LDS reads early, global loads next, LDS writes last, spread evenly over the matrix instructions."""
+    """Hint the order of one step: LDS reads just ahead of their use, global loads in the middle, LDS writes at the end."""
     slots = [[0, 0, 0] for _ in range(mfma)]
-    for kind, count, first, last in ((0, ds_read, 0.0, 0.5), (1, vmem, 0.1, 0.6), (2, ds_write, 0.6, 1.0)):
+    for kind, count, first, last in ((0, ds_read, 0.0, 0.9), (1, vmem, 0.2, 0.7), (2, ds_write, 0.8, 1.0)):
         for i in range(count):
             slots[min(mfma - 1, int(mfma * (first + (last - first) * i / count)))][kind] += 1
     run = 0
