@@ -86,7 +86,7 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool) -> _Template:
             at=Span(source.file, node.lineno, node.col_offset + 1, 0, fn.__name__), function=fn.__name__
         )
     before = ast.unparse(node) if env.debug.ast_diff else ""
-    unit = Unit(source.file, fn.__globals__, set(fn.__code__.co_freevars), runtime.sites)
+    unit = Unit(source.file, fn.__globals__, set(fn.__code__.co_freevars), runtime.sites, keep_static)
     Rewriter(unit, fn.__name__, set()).body_of(node)
     if runtime.sites:
         node.body = explain_name_errors(node.body)

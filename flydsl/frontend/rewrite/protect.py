@@ -30,7 +30,9 @@ def rewrite_try(node: ast.Try, rw) -> list[ast.stmt]:
     before = set(rw.bound)
     state = rw.fresh("mark")
     sites = rw.site_count
+    outer, rw.in_try = rw.in_try, True
     node.body, _ = rw.branch(node.body, before)
+    rw.in_try = outer
     node.orelse, _ = rw.branch(node.orelse, before)
     protected = rw.site_count != sites
     for h in node.handlers:

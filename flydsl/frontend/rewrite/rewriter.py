@@ -26,8 +26,8 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 class Unit:
     """What all functions of one definition share: file, globals, sites, and the counter of made-up names."""
 
-    def __init__(self, file: str, globals_: dict[str, Any], free: set[str], sites: list[Site]):
-        self.file, self.globals, self.free, self.sites = file, globals_, free, sites
+    def __init__(self, file: str, globals_: dict[str, Any], free: set[str], sites: list[Site], helper: bool = False):
+        self.file, self.globals, self.free, self.sites, self.helper = file, globals_, free, sites, helper
         self.made = 0
 
     def fresh(self, prefix: str) -> str:
@@ -47,6 +47,7 @@ class Rewriter:
         self.deleted: set[str] = set()
         self.global_names: set[str] = set()
         self.rebound: set[str] = set()
+        self.in_try = unit.helper
 
     # --- functions -----------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ def rewrite(node: ast.While, rw) -> list[ast.stmt]:
     """Return the statements that stand for a `while`."""
     if called_name(node.test) == "const_expr":
         return _static(node, rw)
-    if isinstance(node.test, ast.Constant) and node.test.value:
+    if isinstance(node.test, ast.Constant) and node.test.value and not _may_leave(node, rw):
         raise EndlessLoop(at=rw.span(node), reason="its condition is always true and it has no break", advice=_ADVICE)
     site, names = _site(node, rw)
     me = rw.fresh("while")
@@ -48,6 +48,11 @@ def rewrite(node: ast.While, rw) -> list[ast.stmt]:
     out = place([assign(me, runtime("while_", constant(rw.add(site)))), loop, end], node, node.test)
     orelse, _ = rw.branch(node.orelse, before)
     return [*out, *orelse]
+
+
+def _may_leave(node: ast.While, rw) -> bool:
+    """Return whether an exception or a return can end a loop that has no break."""
+    return rw.in_try or any(isinstance(n, (ast.Return, ast.Raise)) for s in node.body for n in ast.walk(s))
 
 
 _ADVICE = "loop on a condition that changes, or leave the loop with `if ...: break`"
