@@ -104,7 +104,18 @@ raw.ptr.buffer.atomic.fadd f32 (f32, p8, i32, i32, #i32)
 raw.ptr.buffer.atomic.add i64 (i64, p8, i32, i32, #i32)
 raw.ptr.buffer.atomic.swap i64 (i64, p8, i32, i32, #i32)
 raw.ptr.buffer.atomic.cmpswap i32 (i32, i32, p8, i32, i32, #i32)
-s.buffer.load ~i32 (v4i32, i32, #i32)
+s.buffer.load i32 (v4i32, i32, #i32)
+s.buffer.load v2i32 (v4i32, i32, #i32)
+s.buffer.load v3i32 (v4i32, i32, #i32)
+s.buffer.load v4i32 (v4i32, i32, #i32)
+s.buffer.load v8i32 (v4i32, i32, #i32)
+s.buffer.load v16i32 (v4i32, i32, #i32)
+s.buffer.load f32 (v4i32, i32, #i32)
+s.buffer.load v2f32 (v4i32, i32, #i32)
+s.buffer.load v3f32 (v4i32, i32, #i32)
+s.buffer.load v4f32 (v4i32, i32, #i32)
+s.buffer.load v8f32 (v4i32, i32, #i32)
+s.buffer.load v16f32 (v4i32, i32, #i32)
 is.shared i1 (p0)
 is.private i1 (p0)
 
@@ -251,8 +262,9 @@ cvt.scalef32.pk32.bf16.fp6 v32bf16 (v6i32, f32)
 cvt.scalef32.pk32.bf16.bf6 v32bf16 (v6i32, f32)
 
 [bf16_global_atomics]
-raw.ptr.buffer.atomic.fadd v2bf16 (v2bf16, p8, i32, i32, #i32)
 raw.ptr.buffer.atomic.fadd v2f16 (v2f16, p8, i32, i32, #i32)
+[mfma_double_k | wmma_gfx12 | wmma_gfx1250]
+raw.ptr.buffer.atomic.fadd v2bf16 (v2bf16, p8, i32, i32, #i32)
 
 [fp8_cvt]
 cvt.pk.fp8.f32 i32 (f32, f32, i32, #i1)

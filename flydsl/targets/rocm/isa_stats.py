@@ -130,7 +130,7 @@ def _note(kernel: KernelStats, mnemonic: str) -> None:
 
 def access_bits(mnemonic: str) -> int:
     """Return the bits one lane (one wave for scalar loads) moves, 0 where the name does not say."""
-    pairs = 2 if re.search(r"(?:read|write|load|store)2", mnemonic) else 1
+    pairs = 2 if re.search(r"(?:read|write)2|_2addr_", mnemonic) else 1
     if found := re.search(r"_dwordx(\d+)", mnemonic):
         return 32 * int(found[1])
     if "_dword" in mnemonic:

@@ -15,7 +15,7 @@ from flydsl.diag.errors.target import LlvmRejected
 # functions called under this prefix are intrinsics that MLIR must not judge by its own LLVM
 INTRINSIC_PREFIX = "__fly."
 
-_LITERAL = r"[-+]?(?:\d+\.\d+(?:e[-+]?\d+)?|q?nan\b|inf\b|f0x[0-9A-Fa-f]+|s?nan\(0x[0-9A-Fa-f]+\))"
+_LITERAL = r"[-+]?(?:\d+\.\d+(?:e[-+]?\d+)?|s?nan\(0x[0-9A-Fa-f]+\)|q?nan\b|inf\b|f0x[0-9A-Fa-f]+)"
 _CANDIDATE = re.compile(rf"(?<![\w.$%@\"]){_LITERAL}")
 _TOKEN = re.compile(
     rf"\"[^\"]*\"|[%@][\w.$-]+|\b(?P<type>float|double|half|bfloat)\b|(?<![\w.$])(?P<literal>{_LITERAL})"

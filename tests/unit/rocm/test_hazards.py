@@ -98,10 +98,10 @@ def test_float_literals():
 def test_leftover_op():
     """Hazard 2: any op but llvm and rocdl ones segfaults in the translation."""
     crashes_natively(TRANSLATE.replace("BODY", "%r = arith.addf %f, %f : f32"))
-    body = "%t = tensor.from_elements %f : tensor<1xf32>\n%c = arith.constant 0 : index\n%r = tensor.extract %t[%c] : tensor<1xf32>\nllvm.store %r, %p : f32, !llvm.ptr<1>"
-    with pytest.raises(errors.RocmOpLeft) as caught:
+    body = "%r = vector.outerproduct %v, %f : vector<4xf32>, f32\nllvm.store %r, %p : vector<4xf32>, !llvm.ptr<1>"
+    with pytest.raises(errors.RocmOpLeft, match="`vector.outerproduct` of type") as caught:
         compile_lowered(module_text(body), "gfx942")
-    assert "`tensor." in str(caught.value) and caught.value.span.line in (4, 6)
+    assert caught.value.span.line == 4
     still_alive()
 
 
@@ -228,8 +228,9 @@ def test_worker_gives_the_same_code():
 def test_worker_that_was_killed_is_replaced():
     options = CodegenOptions(isolate=True)
     compile_lowered(VECTOR_ADD, "gfx942", options, emit=("isa",))
-    worker.get_worker()._process.kill()
-    worker.get_worker()._process.wait()
+    first = worker.get_worker()
+    first._process.kill()
+    first._process.wait(timeout=30)
     assert compile_lowered(VECTOR_ADD, "gfx942", options, emit=("isa",)).isa
 
 

@@ -6,8 +6,7 @@ LLVM cannot select
 
 It is a step of this target. The simulator runs the `math` ops themselves (NumPy), so that each can be checked
 with the other. f16 and bf16 are computed in f32 and rounded once. f64 has exp, exp2, log, log2, log10, sqrt,
-rsqrt, rounding, fma, and refuses the rest. The fast-math flag `afn` selects the bare hardware instruction
-(through LLVM, which sees the flag).
+rsqrt, rounding, fma, and refuses the rest. The fast-math flag `afn` selects the bare hardware instruction.
 """
 
 from __future__ import annotations
@@ -126,13 +125,20 @@ def _elementary(b: Builder, op: ir.Operation, name: str, x: list[Expr]) -> Expr:
     if kind not in ("f16", "bf16", "f32"):
         raise MathUnsupported(op=f"math.{name}", dtype=kind, supported="f16, bf16, f32", at=place(op))
     wide = x if kind == "f32" else [e.cast("extf", "f32") for e in x]
-    if name in _INTRINSICS:
+    if name in f32.APPROXIMATE and _may_approximate(op):
+        result = f32.APPROXIMATE[name](*wide)
+    elif name in _INTRINSICS:
         result = _intrinsic(b, op, name, wide)
     elif name in _F32:
         result = _F32[name](*wide)
     else:
         result = _THROUGH_F64[name](*(e.cast("extf", "f64") for e in wide)).cast("truncf", "f32")
     return result if kind == "f32" else result.cast("truncf", kind)
+
+
+def _may_approximate(op: ir.Operation) -> bool:
+    flags = str(op.attributes["fastmath"]) if "fastmath" in op.attributes else ""
+    return "afn" in flags or "fast>" in flags
 
 
 def _intrinsic(b: Builder, op: ir.Operation, intrinsic: str, x: list[Expr]) -> Expr:

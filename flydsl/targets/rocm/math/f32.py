@@ -8,6 +8,9 @@ against mpmath.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from flydsl.ir.expression import Expr
 
 _SMALLEST_NORMAL = 2.0**-126
@@ -66,3 +69,22 @@ def erf(x: Expr) -> Expr:
     clamped = magnitude.compare("ogt", 4.0).select(4.0, magnitude)
     far = 1.0 - exp(clamped.poly(*_LOG_ERFC))
     return magnitude.compare("olt", 1.0).select(near, far.copysign(x))
+
+
+def _hardware(name: str) -> Callable[[Expr], Expr]:
+    return lambda x: x.b.wrap(x.b.hardware(name, x.value))
+
+
+_TURN = 1.0 / (2.0 * math.pi)
+# for the flag `afn`: the chip's instruction alone, about 1 ulp, denormals taken for zero
+APPROXIMATE: dict[str, Callable[[Expr], Expr]] = {
+    "exp2": _hardware("exp2"),
+    "exp": lambda x: _hardware("exp2")(x * (1.0 / math.log(2.0))),
+    "log2": _hardware("log"),
+    "log": lambda x: _hardware("log")(x) * math.log(2.0),
+    "log10": lambda x: _hardware("log")(x) * math.log10(2.0),
+    "sqrt": _hardware("sqrt"),
+    "rsqrt": _hardware("rsq"),
+    "sin": lambda x: _hardware("sin")(x * _TURN),
+    "cos": lambda x: _hardware("cos")(x * _TURN),
+}

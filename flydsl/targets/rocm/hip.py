@@ -1,0 +1,158 @@
+"""The HIP runtime library through ctypes: finding it, devices, modules, launches, streams, events.
+
+Nothing is loaded on import. Only what launches need is bound; every call checks its status and raises HipFailed with HIP's own words.
+What has not been run on an AMD GPU is listed in docs/hip.md.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import glob
+import os
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+
+from flydsl.diag import HipFailed, MissingHip
+
+_P = ctypes.c_void_p
+_PP = ctypes.POINTER(_P)
+_I = ctypes.c_int
+_U = ctypes.c_uint
+_SIGNATURES: dict[str, tuple] = {
+    "hipInit": (_U,),
+    "hipGetDeviceCount": (ctypes.POINTER(_I),),
+    "hipGetDevice": (ctypes.POINTER(_I),),
+    "hipSetDevice": (_I,),
+    "hipDeviceSynchronize": (),
+    "hipModuleLoadData": (_PP, _P),
+    "hipModuleUnload": (_P,),
+    "hipModuleGetFunction": (_PP, _P, ctypes.c_char_p),
+    "hipModuleLaunchKernel": (_P, _U, _U, _U, _U, _U, _U, _U, _P, _PP, _PP),
+    "hipFuncSetAttribute": (_P, _I, _I),
+    "hipStreamSynchronize": (_P,),
+    "hipEventCreate": (_PP,),
+    "hipEventDestroy": (_P,),
+    "hipEventRecord": (_P, _P),
+    "hipEventSynchronize": (_P,),
+    "hipEventElapsedTime": (ctypes.POINTER(ctypes.c_float), _P, _P),
+    "hipHostMalloc": (_PP, ctypes.c_size_t, _U),
+    "hipHostFree": (_P,),
+    "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor": (ctypes.POINTER(_I), _P, _I, ctypes.c_size_t),
+}
+_SONAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so")
+_ATTRIBUTE_MAX_DYNAMIC_LDS = 8  # hipFuncAttributeMaxDynamicSharedMemorySize
+
+
+def candidates() -> Iterator[str]:
+    """Yield names and paths under which the HIP library may be: loaded already, ROCm, TheRock's and torch's wheels."""
+    yield from _SONAMES
+    for root in (os.environ.get("ROCM_PATH"), os.environ.get("HIP_PATH"), "/opt/rocm"):
+        if root:
+            yield from (os.path.join(root, "lib", name) for name in _SONAMES)
+    for folder in sys.path:
+        yield from sorted(glob.glob(os.path.join(folder, "_rocm_sdk_*", "lib", "libamdhip64.so*")), reverse=True)
+        yield from glob.glob(os.path.join(folder, "torch", "lib", "libamdhip64.so"))
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL:
+    """Return the loaded library with its functions declared.
+
+    Raises   MissingHip: it is nowhere; lists where it was looked for
+    """
+    tried = []
+    for name in candidates():
+        try:
+            lib = ctypes.CDLL(name)
+        except OSError:
+            tried.append(name)
+            continue
+        for function, arguments in _SIGNATURES.items():
+            bound = getattr(lib, function)
+            bound.argtypes, bound.restype = arguments, _I
+        lib.hipGetErrorName.restype = lib.hipGetErrorString.restype = ctypes.c_char_p
+        return lib
+    raise MissingHip(tried=", ".join(dict.fromkeys(tried)))
+
+
+def check(status: int, call: str) -> None:
+    """Raise HipFailed unless `status` is success."""
+    if status:
+        lib = library()
+        name, text = lib.hipGetErrorName(status).decode(), lib.hipGetErrorString(status).decode()
+        raise HipFailed(call=call, status=status, name=name, text=text)
+
+
+def device_count() -> int:
+    """Return how many AMD GPUs HIP finds; 0 where there is no HIP library."""
+    try:
+        lib = library()
+    except MissingHip:
+        return 0
+    count = _I()
+    return count.value if lib.hipGetDeviceCount(ctypes.byref(count)) == 0 else 0
+
+
+def current_device() -> int:
+    """Return the number of the device that calls of this thread go to."""
+    device = _I()
+    check(library().hipGetDevice(ctypes.byref(device)), "hipGetDevice")
+    return device.value
+
+
+def set_device(device: int) -> None:
+    """Make `device` the current one of this thread."""
+    check(library().hipSetDevice(device), "hipSetDevice")
+
+
+def load_module(code: bytes) -> int:
+    """Load a code object on the current device; return the module's handle."""
+    module = _P()
+    check(library().hipModuleLoadData(ctypes.byref(module), ctypes.c_char_p(code)), "hipModuleLoadData")
+    return module.value
+
+
+def get_function(module: int, name: str) -> int:
+    """Return the handle of a kernel of a module."""
+    function = _P()
+    check(library().hipModuleGetFunction(ctypes.byref(function), module, name.encode()), f"hipModuleGetFunction({name})")
+    return function.value
+
+
+def allow_dynamic_lds(function: int, size_bytes: int) -> None:
+    """Let launches of a kernel ask for up to `size_bytes` of dynamic LDS."""
+    check(library().hipFuncSetAttribute(function, _ATTRIBUTE_MAX_DYNAMIC_LDS, size_bytes), "hipFuncSetAttribute")
+
+
+def launch(function: int, grid: tuple, block: tuple, lds_bytes: int, stream: int, parameters: ctypes.Array) -> None:
+    """Launch a kernel. `grid` in workgroups, `block` in lanes; `parameters` is an array of pointers to the values."""
+    status = library().hipModuleLaunchKernel(function, *grid, *block, lds_bytes, stream or None, parameters, None)
+    if status:
+        check(status, "hipModuleLaunchKernel")
+
+
+def synchronise(stream: int = 0) -> None:
+    """Wait for a stream."""
+    check(library().hipStreamSynchronize(stream or None), "hipStreamSynchronize")
+
+
+def host_memory(size_bytes: int) -> int:
+    """Return the address of new host memory that kernels can access."""
+    pointer = _P()
+    check(library().hipHostMalloc(ctypes.byref(pointer), size_bytes, 0), "hipHostMalloc")
+    return pointer.value
+
+
+def free_host_memory(address: int) -> None:
+    """Free what `host_memory` gave."""
+    check(library().hipHostFree(address), "hipHostFree")
+
+
+def max_active_blocks(function: int, block_lanes: int, lds_bytes: int) -> int:
+    """Return how many workgroups of a kernel one compute unit holds."""
+    count = _I()
+    call = library().hipModuleOccupancyMaxActiveBlocksPerMultiprocessor
+    check(call(ctypes.byref(count), function, block_lanes, lds_bytes), "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor")
+    return count.value
