@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flydsl.compiler.context import CompilationContext  # noqa: F401  (imported from here by kernels)
 from flydsl.compiler.launch_arguments import KernelArguments, launch_sizes
 from flydsl.diag import BlockSizeConflict, DynamicSharedTooSmall, KernelOutsideJit, MissingLaunch
 from flydsl.expr.numeric import Numeric

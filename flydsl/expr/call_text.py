@@ -1,8 +1,9 @@
-"""How the user wrote an argument, for messages: `thr_gA` instead of "the source". Used on the way to an error only."""
+"""How the user wrote an argument, for messages: `thr_gA` instead of "the source"; and warnings at the user's line. Off the hot path."""
 
 from __future__ import annotations
 
 import ast
+import warnings
 
 from flydsl.diag.source import user_span
 
@@ -20,3 +21,12 @@ def argument(position: int, otherwise: str) -> str:
         return otherwise
     text = ast.unparse(call.args[position])
     return f"`{text}`" if len(text) <= 60 else otherwise
+
+
+def warn_user(text: str) -> None:
+    """Warn at the user's line."""
+    span = user_span()
+    if span is None:
+        warnings.warn(text, UserWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(text, UserWarning, span.file, span.line)

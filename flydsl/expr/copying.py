@@ -26,7 +26,7 @@ from flydsl.diag import (
 from flydsl.dialects.values import REGISTER, inner_text
 from flydsl.expr.algebra import slice as slice_tensor
 from flydsl.expr.atoms import CopyAtom, copy_atom_of
-from flydsl.expr.call_text import argument
+from flydsl.expr.call_text import argument, warn_user
 from flydsl.expr.int_tuples import segments
 from flydsl.expr.layouts import make_layout
 from flydsl.expr.numeric.base import raw as raw_scalar
@@ -141,11 +141,20 @@ def _check_memories(atom: PlainCopyAtom, src: Any, dst: Any) -> None:
     atom.op.check_spaces(src.ptr.space, dst.ptr.space)
     for side, view in ((1, src), (2, dst)):
         if element_bits(view.ptr.elem) != atom.val_bits:
-            raise CopyElement(
-                operand=argument(side, _NAMES[side]), got=view.ptr.elem, atom=atom.short, bits=atom.val_bits
-            )
-    if atom.val_bits * la.size(atom.layout_src[1]) != atom.op.bits * (1 if atom.op.threads >= 1 else 1):
+            _other_width(atom, side, view)
+    if not atom.op.values(atom.val_bits):
         atom.op.check_element(atom.val_bits)
+
+
+def _other_width(atom: PlainCopyAtom, side: int, view: MemRef) -> None:
+    """Registers must have the atom's element width; memory of another one is moved as bits, which deserves a warning."""
+    operand = argument(side, _NAMES[side])
+    if view.ptr.space == REGISTER:
+        raise CopyElement(operand=operand, got=view.ptr.elem, atom=atom.short, bits=atom.val_bits)
+    warn_user(
+        f"{atom.short} moves values of {atom.val_bits} bits, but {operand} holds {view.ptr.elem}: "
+        f"each call moves {atom.op.bits} bits from its address on, without conversion"
+    )
 
 
 def _modes(view: MemRef) -> tuple:
