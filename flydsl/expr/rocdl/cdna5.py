@@ -35,7 +35,7 @@ def TDM(
     atomic_barrier: bool = False,
     early_timeout: bool = False,
 ) -> tdm.TDM:
-    """Return the tensor copy of a tile of `rank` 1 to 5, shared out over `num_warps` warps; padding in elements of LDS."""
+    """Return the tensor copy of a tile of `rank` 1 to 5, shared out over `num_warps` warps; padding in LDS elements."""
     op = tdm.TDM(rank, num_warps, pad_interval, pad_amount, cache_modifier, atomic_barrier, early_timeout)
     return _checked(op)
 

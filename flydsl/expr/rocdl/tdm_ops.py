@@ -84,6 +84,8 @@ def make_tensor_descriptor_2d(
     with words():
         warp = leaf(_wave_id()) if num_warps > 1 else 0
         starts = [algebra.mul(p, share) for p, share in zip(tdm.warp_coord(warp, warps), shares)]
+        linear = algebra.add(algebra.mul(starts[0], tile_shape[1]), starts[1])
+        place = tdm.padded_offset(linear, pad_interval, pad_amount)
         view = tdm.TileView(
             elem_bits=bits,
             tile=(shares[1] + _store_padding(for_store, pad_interval, pad_amount, shares[1]), shares[0]),
@@ -132,15 +134,11 @@ def _moved(global_ptr: Any, offset: tuple, starts: list, strides: tuple, elem_by
     return algebra.add(leaf(global_address(global_ptr), 64), algebra.mul(moved, elem_bytes))
 
 
-def _lds_place(
-    memref: Any, starts: list, row: int, interval: int, amount: int, elem_bytes: int, byte_offset: Any
-) -> Sym:
-    linear = algebra.add(algebra.mul(starts[0], row), starts[1])
-    place = algebra.mul(tdm.padded_offset(linear, interval, amount), elem_bytes)
+def _lds_place(memref: Any, place: int | Sym, elem_bytes: int, byte_offset: Any) -> Sym:
     base = leaf(lds_address(memref))
     if byte_offset is not None:
         base = algebra.add(base, leaf(byte_offset))
-    return algebra.add(base, place)
+    return algebra.add(base, algebra.mul(place, elem_bytes))
 
 
 def make_tensor_gather_descriptor(

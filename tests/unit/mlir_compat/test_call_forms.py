@@ -3,7 +3,7 @@
 import pytest
 
 from flydsl._mlir import ir
-from flydsl._mlir.dialects import arith, builtin, fly, fly_rocdl, func, gpu, llvm, math, memref, rocdl, scf, vector  # noqa: F401
+from flydsl._mlir.dialects import arith, builtin, fly, func, gpu, llvm, math, memref, rocdl, vector  # noqa: F401
 from flydsl._mlir.extras import types as T
 from flydsl.expr.numeric import Float32, Int32  # noqa: F401  (named in the forms)
 from flydsl.expr.numeric.raw_value import ArithValue
