@@ -114,7 +114,7 @@ def composition(a: Any, b: Any) -> Any:
     merged = open_ended(a)
     result = Layout(*compose_pair(merged, b.shape, b.stride))
     if len(merged[0]) > 1:
-        refuse_carries(a, merged, [b], result)
+        refuse_carries(merged, [b], result)
     return result
 
 
@@ -166,7 +166,7 @@ def compose_leaf(merged: tuple[list, list], shape: Any, stride: Any) -> tuple[In
     return (out_s[0], out_d[0]) if len(out_s) == 1 else (tuple(out_s), tuple(out_d))
 
 
-def refuse_carries(a: Layout, merged: tuple[list, list], parts: list[Layout], result: Layout) -> None:
+def refuse_carries(merged: tuple[list, list], parts: list[Layout], result: Layout) -> None:
     """Refuse an inner layout (given in parts) whose leaves together overflow an extent of a.
 
     Mode by mode, each leaf of the inner layout is right by itself; their sum is right unless it
@@ -190,7 +190,7 @@ def refuse_carries(a: Layout, merged: tuple[list, list], parts: list[Layout], re
     for s, d in moving:
         _fill(filled, shapes, s, d)
     for s, top in zip(shapes[:-1], filled):
-        if type(s) is int and top >= s and not _same_values(a, merged, leaves, result):
+        if type(s) is int and top >= s and not _same_values(merged, leaves, result):
             raise NotDivisible(f"the modes together reach {top} in an extent of {s} and carry")
 
 
@@ -209,11 +209,11 @@ def _fill(filled: list, shapes: list, rest: int, step: int) -> None:
             return
 
 
-def _same_values(a: Layout, merged: tuple[list, list], inner: list, result: Layout) -> bool:
+def _same_values(merged: tuple[list, list], inner: list, result: Layout) -> bool:
     """Return whether the result has the values of a after the inner leaves, within the domain
     of a.
     """
-    extent = product(a.shape)
+    extent = product(tuple(merged[0]))
     if type(extent) is not int or not result.is_static:
         return False
     points = points_within(inner, extent, ENUMERATE)

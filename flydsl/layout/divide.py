@@ -67,7 +67,7 @@ def _split(layout: Layout, divisor: Any) -> tuple:
     rest = compose_pair(merged, *gaps)
     if len(merged[0]) > 1:
         result = Layout((tile[0], rest[0]), (tile[1], rest[1]))
-        refuse_carries(layout, merged, [divisor, Layout(*gaps)], result)
+        refuse_carries(merged, [divisor, Layout(*gaps)], result)
     return tile + rest
 
 

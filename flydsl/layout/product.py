@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import leaf
-from .compose import canonical_pair, compose_pair, leaves_pair, open_ended, refuse_carries, scaled
+from .compose import canonical_pair, compose_pair, refuse_carries, scaled
 from .divide import regroup
 from .errors import NotStatic, OperandType, RankMismatch
 from .int_tuple import (
@@ -60,25 +60,24 @@ def _product_pairs(block: Layout, tiler: Layout) -> tuple[tuple, tuple]:
     """Return (shape, stride) of the block and of its copies."""
     expect_layout(block)
     _expect_tiler(tiler)
-    room = _room(block, tiler)
-    merged = open_ended(room)
+    merged = _room(block, tiler)
     copies = compose_pair(merged, tiler.shape, tiler.stride)
     if len(merged[0]) > 1:
-        refuse_carries(room, merged, [tiler], Layout(*copies))
+        refuse_carries(merged, [tiler], Layout(*copies))
     return canonical_pair(block.shape, block.stride), copies
 
 
-def _room(block: Layout, tiler: Layout) -> Layout:
-    """Return the layout of places for copies; a tiler which never leaves index 0 needs none."""
-    shapes, strides = tiler.flat()
+def _room(block: Layout, tiler: Layout) -> tuple[list, list]:
+    """Return the leaves of the places for copies; a tiler which never leaves index 0 needs none."""
     reach: Any = 1
-    for s, d in zip(shapes, strides):
+    for s, d in zip(*tiler.flat()):
         if not (type(d) is int and d == 0 or type(s) is int and s == 1):
             reach = leaf.add(reach, leaf.mul(leaf.sub(s, 1), d))
-    if type(reach) is int and reach == 1:
-        return Layout(1, 0)
     block.flat()
-    return Layout(*leaves_pair(*gap_leaves(block, leaf.mul(product(block.shape), reach), False)))
+    if type(reach) is int and reach == 1:
+        return [1], [0]
+    shapes, strides = gap_leaves(block, leaf.mul(product(block.shape), reach), False)
+    return (shapes, strides) if shapes else ([1], [0])
 
 
 @operation
