@@ -149,7 +149,9 @@ def test_small_floats_compute_through_f32(symbol):
         x, y = (np.array(v).astype(cls.numpy_dtype) for v in zip(*itertools.product(codes, codes), strict=True))
         with np.errstate(all="ignore"):
             want = OPERATORS[symbol](x.astype(np.float32), y.astype(np.float32))
-            fits = np.isnan(want.astype(np.float32)) | (np.abs(want.astype(np.float32)) <= float(ml_dtypes.finfo(x.dtype).max))
+            fits = np.isnan(want.astype(np.float32)) | (
+                np.abs(want.astype(np.float32)) <= float(ml_dtypes.finfo(x.dtype).max)
+            )
             x, y, want = x[fits], y[fits], want[fits]
             want = want if want.dtype == np.bool_ else want.astype(cls.numpy_dtype)
         cases.append(Case(OPERATORS[symbol], (cls, cls), (x, y)))

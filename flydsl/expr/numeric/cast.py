@@ -10,6 +10,7 @@ from typing import Any
 from flydsl.diag import (
     BareIntegerToFloat,
     NotConvertible,
+    OperandKind,
     RoundingModeNeedsFloats,
     RoundingModeNeedsRunTime,
 )
@@ -183,7 +184,9 @@ def cast(x: Numeric, target: type[Numeric], frame=None) -> Numeric:
 
 
 def convert_to(x: Numeric, target: Any, rounding_mode: RoundingMode | None) -> Any:
-    """`x.to(target)`."""
+    """`x.to(target)`; to its own class, `x` itself."""
+    if target is x.__class__:
+        return x
     if rounding_mode is not None:
         return _round_to(x, target, rounding_mode)
     if isinstance(target, NumericMeta):
@@ -229,15 +232,24 @@ def _rounding_attr(trace, mode: RoundingMode) -> ir.Attribute:
     return attr
 
 
+def refuse_bitcast_target(target: Any) -> None:
+    """Raise when the target of a bitcast is no scalar class."""
+    if not isinstance(target, NumericMeta):
+        raise OperandKind(
+            problem=f"bitcast needs a scalar class, got {target!r}",
+            reason="the bits become values of that class",
+            advice="write x.bitcast(fx.Int32)",
+        )
+
+
 def bitcast(x: Numeric, target: Any) -> Numeric:
     """Return the bits of `x` as `target`, at run time."""
     source = x.__class__
-    if not isinstance(target, NumericMeta) or target.width != source.width or Index in (source, target):
-        name = getattr(target, "__name__", target)
-        width = getattr(target, "width", "no")
+    refuse_bitcast_target(target)
+    if target.width != source.width or Index in (source, target):
         raise NotConvertible(
             value=f"the bits of {source.__name__} ({source.width})",
-            dtype=f"{name} ({width} bits)",
+            dtype=f"{target.__name__} ({target.width} bits)",
             advice="bitcast keeps the bits: choose a class of the same width, or convert with x.to(...)",
         )
     trace = current()

@@ -12,16 +12,19 @@ from flydsl.ir import current
 
 
 def select(condition: Numeric, true_value: Any, false_value: Any) -> Any:
-    """Return `true_value` where the condition is not zero. A static condition returns the branch as it was given."""
-    if condition._scope is None:
-        return true_value if condition.value else false_value
+    """Return `true_value` where the condition is not zero; a static condition chooses now, in the common class."""
     frame = sys._getframe(2)
     if not _scalar(true_value) or not _scalar(false_value):
+        if condition._scope is None:
+            return true_value if condition.value else false_value
         from flydsl.expr.vector.select import select_vector
 
         return select_vector(condition, true_value, false_value)
     t, f = from_python_value(true_value), from_python_value(false_value)
     c = common_class(t.__class__, f.__class__)
+    if condition._scope is None:
+        chosen = t if condition.value else f
+        return chosen if chosen.__class__ is c else cast(chosen, c, frame)
     condition = condition if condition.__class__ is Boolean else cast(condition, Boolean, frame)
     t, f = cast(t, c, frame), cast(f, c, frame)
     trace = current()

@@ -43,7 +43,8 @@ class Alias(Vector):
 
     __slots__ = ()
 
-    def __init__(self, value: Any):
+    def __init__(self, value: Any, shape: Any = None, dtype: type[Numeric] | None = None):
+        self._refuse_other(shape, dtype)
         dtype, shape = self.alias
         if isinstance(value, (list, tuple)):
             value = Vector.from_elements(value, dtype)
@@ -55,6 +56,17 @@ class Alias(Vector):
             self._wrap(splat(value, dtype, numel_of(shape)), shape, dtype)
             return
         self._check(value)
+
+    def _refuse_other(self, shape: Any, dtype: type[Numeric] | None) -> None:
+        """Raise when a given shape or dtype is not the alias's own."""
+        name, (own_dtype, own_shape) = type(self).__name__, self.alias
+        if dtype is not None and dtype is not own_dtype:
+            problem = f"{name} has dtype {own_dtype.__name__}, not {dtype.__name__}"
+        elif shape is not None and canonical(shape) != own_shape:
+            problem = f"{name} has shape {own_shape}, not {shape}"
+        else:
+            return
+        raise VectorConstruction(problem=problem, advice="use fx.Vector(value, shape, dtype)")
 
     @classmethod
     def __get_ir_types__(cls) -> list[ir.Type]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from flydsl.diag import NotConvertible, RoundingModeNeedsFloats, VectorConstruction
 from flydsl.expr.numeric import NumericMeta
-from flydsl.expr.numeric.cast import cast_steps, emit_rounding, emit_steps
+from flydsl.expr.numeric.cast import cast_steps, emit_rounding, emit_steps, refuse_bitcast_target
 from flydsl.expr.vector.core import Vector, build, make, raw_vector
 from flydsl.ir import current, ir
 
@@ -18,6 +18,8 @@ def convert(v: Vector, dtype: Any, rounding_mode: Any) -> Vector:
     if not isinstance(dtype, NumericMeta):
         name = getattr(dtype, "__name__", dtype)
         raise NotConvertible(value=repr(v), dtype=name, advice="convert to a scalar class such as fx.Float32")
+    if dtype is v.dtype and rounding_mode is None:
+        return v
     trace = current()
     loc = trace.locations.at(sys._getframe(2), trace.scope.root)
     if rounding_mode is not None:
@@ -32,11 +34,11 @@ def convert(v: Vector, dtype: Any, rounding_mode: Any) -> Vector:
 def bitcast(v: Vector, dtype: Any) -> Vector:
     """`v.bitcast(dtype)`: the total number of bits stays, the result is 1-D."""
     bits = v.numel * v.dtype.width
-    if not isinstance(dtype, NumericMeta) or bits % dtype.width:
-        name = getattr(dtype, "__name__", dtype)
-        width = getattr(dtype, "width", "no")
+    refuse_bitcast_target(dtype)
+    if bits % dtype.width:
         advice = "choose a class whose width divides the total number of bits"
-        raise NotConvertible(value=f"the {bits} bits of {v!r}", dtype=f"{name} ({width} bits)", advice=advice)
+        dtype_text = f"{dtype.__name__} ({dtype.width} bits)"
+        raise NotConvertible(value=f"the {bits} bits of {v!r}", dtype=dtype_text, advice=advice)
     n = bits // dtype.width
     return make(build("vector.bitcast", dtype, n, (raw_vector(v),)), (n,), dtype)
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flydsl.diag import StaleValue, VectorConstruction
 from flydsl.expr.numeric import Numeric, NumericMeta, cast, class_of_type, from_python_value, raw
 from flydsl.expr.numeric.base import OUTSIDE
-from flydsl.expr.numeric.build import constant_of, result_types
-from flydsl.expr.numeric.fold import fit
+from flydsl.expr.numeric.build import result_types
 from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.expr.vector.shape import Shape, canonical, numel_of
 from flydsl.ir import current, ir
@@ -145,6 +144,11 @@ class Vector(metaclass=VectorMeta):
     @property
     def element_type(self) -> type[Numeric]:
         return self.dtype
+
+    @property
+    def signed(self) -> bool:
+        """Whether the elements are signed integers."""
+        return bool(self.dtype.signed)
 
     def is_static(self) -> bool:
         return False
@@ -294,12 +298,8 @@ def raw_vector(v: Vector) -> ir.Value:
 
 
 def splat(value: Any, dtype: type[Numeric], n: int) -> ir.Value:
-    """Return `n` equal elements: a constant if `value` is static, else a broadcast."""
-    if value.__class__ in (int, float, bool):
-        return constant_of(current(), dtype.element.mlir, n, fit(dtype, value))
+    """Return `n` equal elements: one scalar, broadcast."""
     x = from_python_value(value)
-    if x.is_static() and not dtype.element.mlir == "index":
-        return constant_of(current(), dtype.element.mlir, n, fit(dtype, x.value))
     return build("vector.broadcast", dtype, n, (raw(x if x.__class__ is dtype else cast(x, dtype)),))
 
 

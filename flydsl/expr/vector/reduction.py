@@ -4,7 +4,7 @@ import enum
 import itertools
 from typing import Any
 
-from flydsl.diag import UnknownReduction, VectorConstruction
+from flydsl.diag import OperandKind, UnknownReduction, VectorConstruction
 from flydsl.expr.fastmath import fastmath as fastmath_scope
 from flydsl.expr.fastmath import float_attrs
 from flydsl.expr.numeric import Numeric, cast, from_python_value, raw, wrap
@@ -43,10 +43,22 @@ class _no_scope:
 
 
 def _kind(op: Any) -> str:
-    kind = op.value if isinstance(op, enum.Enum) else op
-    if kind not in ("add", "mul", "max", "min"):
+    name = op if isinstance(op, str) else getattr(op, "name", None)
+    if not isinstance(name, str):
+        raise OperandKind(
+            problem=f"a reduction is named by a string or ReductionOp, got {op!r}",
+            reason="the kind decides how two elements are combined",
+            advice='write v.reduce("add") or v.reduce(fx.ReductionOp.ADD)',
+        )
+    kind = _KINDS.get(name.lower())
+    if kind is None:
         raise UnknownReduction(kind=repr(op))
     return kind
+
+
+_KINDS = {"add": "add", "mul": "mul"}
+_KINDS |= dict.fromkeys(("max", "maxsi", "maxui", "maxnumf", "maximumf"), "max")
+_KINDS |= dict.fromkeys(("min", "minsi", "minui", "minnumf", "minimumf"), "min")
 
 
 def _combining(kind: str, dtype: type[Numeric]) -> str:
