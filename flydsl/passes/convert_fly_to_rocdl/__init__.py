@@ -5,7 +5,13 @@ After   no Fly op or type; what kernels compute is in arith, vector, math, scf, 
 """
 
 from flydsl.ir import Types, ir
-from flydsl.passes.convert_fly_to_rocdl import copies, matrix, pointers  # noqa: F401  (add their rules)
+from flydsl.passes.convert_fly_to_rocdl import (  # noqa: F401  (add their rules)
+    atomics,
+    copies,
+    lds_copies,
+    matrix,
+    pointers,
+)
 from flydsl.passes.convert_fly_to_rocdl.conversion import Conversion
 from flydsl.passes.rewriting import entry_block, functions
 

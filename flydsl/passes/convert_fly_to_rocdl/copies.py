@@ -11,7 +11,6 @@ from flydsl.passes.convert_fly_to_rocdl.conversion import PASS, Conversion, Raw,
 from flydsl.passes.convert_fly_to_rocdl.pointers import (
     buffer_load,
     buffer_store,
-    byte_offset,
     effective,
     from_memory,
     memory_type,
@@ -112,25 +111,15 @@ def _buffer_copy(conv: Conversion, call: Call) -> None:
     """A buffer load or store; `soffset` counts elements of the buffer tensor."""
     aux = call.atom.op.cache
     if call.result is not None:
-        soffset = _soffset(conv, call.state, call.source)
+        soffset = soffset_bytes(conv, call.state, call.source)
         value = buffer_load(conv, call.source, memory_type(conv, call.result), soffset, aux)
         call.finish(from_memory(conv, value, call.result))
         return
-    soffset = _soffset(conv, call.state, call.target)
+    soffset = soffset_bytes(conv, call.state, call.target)
     buffer_store(conv, call.target, to_memory(conv, call.source), soffset, aux)
 
 
-def _soffset(conv: Conversion, state: State, buffer: Raw) -> ir.Value | None:
+def soffset_bytes(conv: Conversion, state: State, buffer: Raw) -> ir.Value | None:
+    """Return the state field `soffset`, which counts elements, in bytes; None where it is not set."""
     offset = state.get("soffset")
     return None if offset is None else scaled_bytes(conv, offset, element_bits(buffer.info.elem))
-
-
-@copy_rule("buffer_copy_lds")
-def _buffer_copy_lds(conv: Conversion, call: Call) -> None:
-    """LDS DMA: lane l lands at the first lane's LDS address plus l times the width."""
-    source, target = call.source, call.target
-    size = conv.editor.i32(call.atom.op.bits // 8)
-    soffset = _soffset(conv, call.state, source) or conv.editor.i32(0)
-    immediate = call.state.get("imm_offset") or conv.editor.i32(0)
-    operands = [source.pointer, target.pointer, size, byte_offset(conv, source), soffset, immediate]
-    conv.editor.op("rocdl.raw.ptr.buffer.load.lds", (), operands, {"aux": conv.i32_attr(0)})
