@@ -36,11 +36,13 @@ from flydsl.expr.numeric.classes import (
     Uint128,
 )
 from flydsl.expr.numeric.promote import common_class
+from flydsl.expr.numeric.raw_value import ArithValue
 
 as_numeric = from_python_value
 
 __all__ = [
     "CLASSES",
+    "ArithValue",
     "BFloat16",
     "Boolean",
     "Float",

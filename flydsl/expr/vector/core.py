@@ -146,6 +146,11 @@ class Vector(metaclass=VectorMeta):
         return self.dtype
 
     @property
+    def type(self) -> ir.Type:
+        """The flat MLIR vector type."""
+        return raw_vector(self).type
+
+    @property
     def signed(self) -> bool:
         """Whether the elements are signed integers."""
         return bool(self.dtype.signed)
