@@ -91,6 +91,9 @@ class TDM(_TensorDma):
         return {**extents, **strides, "imm_offset": "i64", "workgroup_mask": "i32"}
 
 
+_TENSOR_FACTS = ("tensor_extent", "tensor_stride")
+
+
 @dataclass(frozen=True)
 class _TiledTensorDma(_TensorDma):
     """One warp's tile `shape` (outermost first) of a tensor seen through a coordinate tensor.
@@ -112,6 +115,15 @@ class _TiledTensorDma(_TensorDma):
         "atomic_barrier_addr": "i32",
         "boundary_check": "i1",
     }
+
+    def check_state(self, field: str) -> str:
+        """Return the type of a state field; what the atom holds of its tensor (`tensor_*`) is state that only
+        `make_tiled_tdm_atom` sets.
+        """
+        name, _, mode = field.rpartition("_")
+        if field == "tensor_base" or name in _TENSOR_FACTS and mode.isdigit():
+            return "i32" if name == "tensor_extent" else "i64"
+        return super().check_state(field)
 
     @property
     def bits(self) -> int:

@@ -25,7 +25,7 @@ from flydsl.expr.layouts import Layout, Tile, make_tile
 from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.numeric.base import raw as raw_scalar
 from flydsl.expr.numeric.cast import from_python_value
-from flydsl.expr.numeric.classes import Int32, Int64
+from flydsl.expr.numeric.classes import Boolean, Int32, Int64
 from flydsl.expr.tensors import Tensor, alloca, expect_tensor
 from flydsl.expr.values import FlyValue, Rebuilder, build, emit_as, expect, register_law, shown, wrap
 from flydsl.ir import ir
@@ -37,7 +37,7 @@ register_law("fly.tiled_copy_partition_dst", lambda tiled, view, thread: laws.pa
 register_law("fly.tiled_copy_retile", laws.retile)
 register_law("fly.tiled_mma_partition", laws.partition_mma, lambda params: {"operand": ir.StringAttr.get(params[0])})
 
-_WIDTH_CLASS = {"i32": Int32, "i64": Int64}
+_WIDTH_CLASS = {"i1": Boolean, "i32": Int32, "i64": Int64}
 
 
 class _Atom(FlyValue):

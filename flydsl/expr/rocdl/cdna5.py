@@ -15,6 +15,7 @@ from flydsl.expr import algebra
 from flydsl.expr.atoms import CopyAtom, make_copy_atom
 from flydsl.expr.int_tuples import get_scalar, int_tuple
 from flydsl.expr.layouts import make_composed_layout, make_layout
+from flydsl.expr.pointers import ptrtoint
 from flydsl.expr.rocdl.atoms import WMMAScale, _checked
 from flydsl.expr.tensors import Tensor, get_iter, get_layout, make_view
 from flydsl.expr.values import FlyValue, build, wrap
@@ -123,7 +124,20 @@ def make_tiled_tdm_atom(
     )
     shape = algebra.get_shape(get_layout(tensor))
     layout = make_layout(shape, wrap(coords.layout.stride))
-    return wrap(atoms.CopyAtom(_checked(atom.op), atom.val_bits)), make_view(wrap(coords.base), layout)
+    made = wrap(atoms.CopyAtom(_checked(atom.op), atom.val_bits))
+    if not init_boundary_check:
+        made = made.set_value("boundary_check", False)
+    return _with_tensor(made, tensor), make_view(wrap(coords.base), layout)
+
+
+def _with_tensor(atom: CopyAtom, tensor: Tensor) -> CopyAtom:
+    """Return the atom that knows the tensor's address, extents and strides."""
+    atom = atom.set_value("tensor_base", ptrtoint(get_iter(tensor)))
+    layout = get_layout(tensor)
+    for name, modes in (("extent", algebra.get_shape(layout)), ("stride", algebra.get_stride(layout))):
+        for i in range(tensor.plain.layout.rank):
+            atom = atom.set_value(f"tensor_{name}_{i}", get_scalar(build("fly.get", (modes,), (i,))))
+    return atom
 
 
 def tdm_partition(

@@ -10,6 +10,7 @@ from flydsl.atoms.mma_ops import MmaOp
 from flydsl.dialects import laws, value_of
 from flydsl.ir import ir
 from flydsl.layout.view import MemRef
+from flydsl.passes.fly_layout_lowering import tensor_dma
 from flydsl.passes.fly_layout_lowering.access import runs_of
 from flydsl.passes.fly_layout_lowering.lowering import Lowering, rule
 
@@ -70,7 +71,7 @@ def _copy(low: Lowering, op: ir.Operation) -> None:
     atom_value, src, dst, pred = _copy_operands(low, op)
     atom: CopyAtom = value_of(atom_value.type)
     if atom.op.is_whole_tile:
-        _emit_copy(low, atom_value, low.builder.materialise(src.ptr), low.builder.materialise(dst.ptr), None)
+        tensor_dma.emit(low, op, atom_value, atom, src, dst)
         op.erase()
         return
     src_count, dst_count = la.size(atom.layout_src[1]), la.size(atom.layout_dst[1])
@@ -86,6 +87,10 @@ def _copy(low: Lowering, op: ir.Operation) -> None:
 def _copy_atom_call(low: Lowering, op: ir.Operation) -> None:
     atom_value, src, dst, pred = _copy_operands(low, op)
     atom: CopyAtom = value_of(atom_value.type)
+    if atom.op.is_whole_tile:
+        tensor_dma.emit(low, op, atom_value, atom, src, dst)
+        op.erase()
+        return
     source = _side(low, src, 0, la.size(atom.layout_src[1]), None)
     target = _side(low, dst, 0, la.size(atom.layout_dst[1]), None)
     _emit_copy(low, atom_value, *source, *target, pred)

@@ -78,7 +78,7 @@ class IrBuilder:
         """Return a Python int or SSA integer as a value of `width` bits."""
         type_ = self.types.i64 if width == 64 else self.types.i32
         if isinstance(v, int):
-            return self.editor.constant(type_, v)
+            return self.editor.constant(type_, v - (1 << width) if v >> (width - 1) == 1 else v)
         if v.type == type_:
             return v
         op = "arith.extsi" if width == 64 else "arith.trunci"
