@@ -130,3 +130,36 @@ def test_split_k_with_ordered_atomics_is_not_judged() -> None:
         text, "k", 2, 64, np.zeros(128, np.int32), np.zeros(1, np.int32), np.zeros(64, np.int32), on_finding="collect"
     )
     assert report.findings == []
+
+
+def value_kernel(op: str) -> str:
+    body = f"""
+      %c3 = arith.constant 3 : i32
+      %c0 = arith.constant 0.0 : f32
+      %big = arith.constant 2147483600 : i32
+      %f = arith.sitofp %tid : i32 to f32
+      {op} loc("kernel.py":21:3)
+      %p = llvm.getelementptr %A[%tid] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+      llvm.store %r, %p {{alignment = 4 : i64}} : {"i32" if "i32" in op else "f32"}, !llvm.ptr<1>"""
+    return module(kernel("k", "%A: !llvm.ptr<1>", body))
+
+
+@pytest.mark.parametrize(
+    "check,kind,op,thread",
+    [
+        ("nan", "not-finite", "%r = arith.divf %f, %c0 : f32", 0),
+        ("nan", "not-finite", "%r = math.log %f : f32", 0),
+        ("overflow", "overflow", "%r = arith.addi %tid, %big : i32", 48),
+    ],
+)
+def test_value_checks_are_opt_in(check: str, kind: str, op: str, thread: int) -> None:
+    a = np.zeros(64, np.float32)
+    assert run(value_kernel(op), "k", 1, 64, a, on_finding="collect").findings == []
+    report = run(value_kernel(op), "k", 1, 64, a, on_finding="collect", checks=frozenset({check}))
+    assert [(f.kind, f.span.line, f.thread[0]) for f in report.findings] == [(kind, 21, thread)]
+
+
+def test_a_value_that_was_not_finite_before_is_not_reported_again() -> None:
+    op = "%n = arith.divf %c0, %c0 : f32\n%r = arith.addf %n, %f : f32"
+    report = run(value_kernel(op), "k", 1, 64, np.zeros(64, np.float32), on_finding="collect", checks=frozenset({"nan"}))
+    assert len(report.findings) == 1 and report.findings[0].span.line != 21

@@ -175,3 +175,36 @@ def test_launch_errors_name_the_problem() -> None:
         run(VEC_ADD, "vec_add", 1, 2048, x, x, x, 4)
     with pytest.raises(SimBadLaunch, match="no such kernel"):
         run(VEC_ADD, "vec_sub", 1, 64, x, x, x, 4)
+
+
+@pytest.mark.parametrize("name", ("sadd", "ssub", "smul", "uadd", "usub", "umul"))
+@pytest.mark.parametrize("bits", (32, 64))
+def test_with_overflow(name: str, bits: int) -> None:
+    a, b = samples(bits, 11), second(bits, 11)
+    ops = f"""
+      %s = "llvm.intr.{name}.with.overflow"(%x0, %x1) : (i{bits}, i{bits}) -> !llvm.struct<(i{bits}, i1)>
+      %o = llvm.extractvalue %s[1] : !llvm.struct<(i{bits}, i1)>
+      %r = arith.extui %o : i1 to i32"""
+    mod = 1 << bits
+
+    def wraps(x: int, y: int) -> int:
+        x, y = (x % mod, y % mod) if name[0] == "u" else (x, y)
+        exact = {"add": x + y, "sub": x - y, "mul": x * y}[name[1:]]
+        return int(not 0 <= exact < mod) if name[0] == "u" else int(exact != wrap(exact, bits))
+
+    assert apply(ops, "i32", a, b).tolist() == [wraps(int(x), int(y)) for x, y in zip(a, b)]
+
+
+def test_vector_transpose_and_reductions() -> None:
+    x = samples(32, 12)
+    ops = """
+      %c = arith.constant dense<[0, 1, 2, 3, 4, 5]> : vector<6xi32>
+      %b = vector.broadcast %x0 : i32 to vector<6xi32>
+      %v = arith.xori %b, %c : vector<6xi32>
+      %m = vector.shape_cast %v : vector<6xi32> to vector<2x3xi32>
+      %t = vector.transpose %m, [1, 0] : vector<2x3xi32> to vector<3x2xi32>
+      %e = vector.extract %t[2, 0] : i32 from vector<3x2xi32>
+      %s = "llvm.intr.vector.reduce.smax"(%v) : (vector<6xi32>) -> i32
+      %r = arith.addi %e, %s : i32"""
+    want = [wrap((int(v) ^ 2) + max(int(v) ^ i for i in range(6)), 32) for v in x]
+    assert apply(ops, "i32", x).tolist() == want

@@ -116,6 +116,17 @@ class BufferAccess:
             return
         self.memory.store(site, addr, base, value, n, align, None if live.all() and live.ndim == 0 else live)
 
+    def compare_exchange(
+        self, site: int, rsrc: Rsrc, base: int | None, voffset: Any, soffset: Any, expected: Any, new: Any, m: Any
+    ) -> Any:
+        """Return the old values; lanes out of range do nothing and get 0."""
+        off, records = self.offsets(rsrc, voffset, soffset)
+        inside = self.in_range(off, records, new.dtype.itemsize)
+        live = m if inside is None else (inside if m is None else inside & m)
+        if live is not None and not np.any(live):
+            return np.zeros_like(new)
+        return self.machine.cmpxchg(site, "g", rsrc[0] + off, base, expected, new, live)[0]
+
     def atomic(
         self,
         site: int,

@@ -127,7 +127,7 @@ class Machine:
         self.load_f, self.store_f = self.flat_access.load, self.flat_access.store
         buffers = BufferAccess(self, self.global_access)
         self.buffer_load, self.buffer_store, self.buffer_atomic = buffers.load, buffers.store, buffers.atomic
-        self.buffer_access = buffers
+        self.buffer_access, self.buffer_cmpswap = buffers, buffers.compare_exchange
         atomics = AtomicAccess(self)
         self.atomic, self.cmpxchg = atomics.read_modify_write, atomics.compare_exchange
 
@@ -199,6 +199,33 @@ class Machine:
 
     def undefined(self, site: int, what: str, bad: Any, m: Mask) -> None:
         self.reporter.undefined(self, site, what, bad, m)
+
+    def check_finite(self, site: int, value: Any, operands: tuple, m: Mask, is_vector: bool) -> None:
+        """Report lanes whose result is NaN or infinite although the operands were finite."""
+        bad = ~np.isfinite(value)
+        if not np.any(bad):
+            return
+        for x in operands:
+            if x.dtype.kind not in "biu":
+                bad = bad & np.isfinite(x)
+        bad = np.asarray(bad.any(axis=-1) if is_vector and np.ndim(bad) else bad)
+        bad = np.asarray(bad if m is None else bad & m)
+        if bad.any():
+            self.reporter.not_finite(self, site, np.atleast_2d(bad))
+
+    def check_overflow(self, site: int, kind: str, a: Any, b: Any, m: Mask, is_vector: bool) -> None:
+        """Report lanes whose 32-bit sum, difference or product wraps."""
+        x, y = a.astype(np.int64), b.astype(np.int64)
+        exact = {"addi": x + y, "subi": x - y, "muli": x * y}[kind]
+        bad = exact != exact.astype(np.int32)
+        bad = np.asarray(bad.any(axis=-1) if is_vector and np.ndim(bad) else bad)
+        bad = np.asarray(bad if m is None else bad & m)
+        if bad.any():
+            self.reporter.overflow(self, site, np.atleast_2d(bad))
+
+    def trap(self, site: int, m: Mask) -> None:
+        """The kernel stops itself."""
+        self.reporter.trap(self, site, np.ones((self.G, self.B), bool) if m is None else m)
 
     def fault_step(self, site: int, step: Any) -> None:
         self.reporter.loop_step(self, site, int(step))

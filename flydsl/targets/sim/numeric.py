@@ -198,6 +198,18 @@ def h_usub_sat(a: Any, b: Any) -> Any:
     return _clamped(a, b, r, unsigned(a) < unsigned(b), a.dtype.type(0))
 
 
+def h_with_overflow(kind: str, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return (wrapped result, whether it wrapped) of sadd, ssub, smul, uadd, usub or umul."""
+    name = kind[1:]
+    r = a + b if name == "add" else a - b if name == "sub" else a * b
+    if name == "mul":
+        high = h_mulhi_s(a, b) if kind[0] == "s" else h_mulhi_u(a, b)
+        return r, high != (r >> r.dtype.type(r.dtype.itemsize * 8 - 1) if kind[0] == "s" else 0)
+    if kind[0] == "u":
+        return r, unsigned(r) < unsigned(a) if name == "add" else unsigned(a) < unsigned(b)
+    return r, ((a ^ r) & (b ^ r) if name == "add" else (a ^ b) & (a ^ r)) < 0
+
+
 def h_fshl(a: Any, b: Any, c: Any) -> Any:
     """Left funnel shift of the pair (a, b)."""
     bits = a.dtype.itemsize * 8

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined")
 REPORTS = ("banks", "holes")
+VALUES = ("nan", "overflow")  # opt-in: they look at every result, so kernels are translated once more for them
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Allocation:
 class SimOptions:
     """How a launch runs.
 
-    `checks`: names of `CHECKS` and `REPORTS`; `on_finding`: `raise` at the first fault, `warn`, or `collect`;
+    `checks`: names of `CHECKS`, `REPORTS` and `VALUES`; `on_finding`: `raise` at the first fault, `warn`, or `collect`;
     `schedule`: `lockstep`, `ahead`, `reverse`, `random:SEED`, or `auto` (lockstep unless waves must run apart);
     `lanes`: how many lanes a slab has at most; `trip_limit`: trips of one divergent loop before it counts as endless.
     """
@@ -57,16 +58,21 @@ class SimOptions:
     max_findings: int = 100
 
     def __post_init__(self) -> None:
-        unknown = set(self.checks) - {*CHECKS, *REPORTS}
+        known = (*CHECKS, *REPORTS, *VALUES)
+        unknown = set(self.checks) - set(known)
         if unknown:
-            raise ValueError(
-                f"unknown simulator checks: {', '.join(sorted(unknown))}; known: {', '.join((*CHECKS, *REPORTS))}"
-            )
+            names = ", ".join(sorted(unknown))
+            raise ValueError(f"unknown simulator checks: {names}; known: {', '.join(known)}")
         if self.on_finding not in ("raise", "warn", "collect"):
             raise ValueError(f"on_finding must be raise, warn or collect, not {self.on_finding!r}")
         name = self.schedule.partition(":")[0]
         if name not in ("auto", "lockstep", "ahead", "reverse", "random"):
             raise ValueError(f"unknown schedule {self.schedule!r}; known: lockstep, ahead, reverse, random:SEED")
+
+    @property
+    def values(self) -> frozenset[str]:
+        """The checks of values that are on."""
+        return self.checks & frozenset(VALUES)
 
     def has(self, check: str) -> bool:
         """Return whether a check is on."""

@@ -56,7 +56,7 @@ class Program:
         self._module = None if isinstance(source, str) else source
         self._arch = arch
         self._lowered: Any = None
-        self._compiled: dict[str, _Compiled] = {}
+        self._compiled: dict[tuple[str, frozenset[str]], _Compiled] = {}
         self._names: list[str] | None = None
 
     # --- module ------------------------------------------------------------------------------------------------------
@@ -111,10 +111,11 @@ class Program:
         """Return the translated text of `kernel`."""
         return self._get(kernel).text
 
-    def _get(self, kernel: str) -> _Compiled:
-        found = self._compiled.get(kernel)
+    def _get(self, kernel: str, value_checks: frozenset[str] = frozenset()) -> _Compiled:
+        key = (kernel, value_checks)
+        found = self._compiled.get(key)
         if found is None:
-            found = self._compiled[kernel] = compile_text(self.lowered.translate(kernel))
+            found = self._compiled[key] = compile_text(self.lowered.translate(kernel, value_checks))
         return found
 
     # --- text form ---------------------------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ class Program:
         if payload.get("version") == PAYLOAD_VERSION:
             for kernel in payload["kernels"]:
                 text = KernelText.from_json(kernel)
-                program._compiled[text.name] = compile_text(text)
+                program._compiled[text.name, frozenset()] = compile_text(text)
             program._names = [k["name"] for k in payload["kernels"]]
         return program
 
@@ -155,8 +156,8 @@ class Program:
         Raises   SimFindings: a fault, with `on_finding="raise"`; SimBadLaunch: arguments or geometry that do not fit
         """
         config = LaunchConfig(tuple(grid), tuple(block), tuple(cluster), dynamic_lds_bytes, tuple(allocations))
-        compiled = self._get(kernel)
-        return run_launch(compiled, config, args, options or SimOptions(), self.arch)
+        options = options or SimOptions()
+        return run_launch(self._get(kernel, options.values), config, args, options, self.arch)
 
 
 def compile_text(text: KernelText) -> _Compiled:

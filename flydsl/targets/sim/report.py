@@ -200,6 +200,27 @@ class Reporter:
             why = "the result is undefined: the compiler may assume that this never happens"
             self.add(Finding("undefined", what, **self.at(machine, site, bad), why=why, fix="guard the operation"))
 
+    def not_finite(self, machine: Machine, site: int, bad: Any) -> None:
+        """A float result that stops being finite."""
+        why = "its operands were finite: this is where NaN or infinity enters"
+        fix = "guard the operation (division by zero, logarithm or root of a negative, overflow), or mask these lanes"
+        text = "the result is NaN or infinite"
+        self.add(Finding("not-finite", text, **self.at(machine, site, bad), why=why, fix=fix))
+
+    def overflow(self, machine: Machine, site: int, bad: Any) -> None:
+        """32-bit arithmetic that wraps."""
+        text = "a 32-bit integer operation wraps"
+        why = "an offset that wraps points somewhere else"
+        self.add(
+            Finding("overflow", text, **self.at(machine, site, bad), why=why, fix="compute large offsets in 64 bits")
+        )
+
+    def trap(self, machine: Machine, site: int, lanes: Any) -> None:
+        """A trap instruction."""
+        text = "the kernel reached a trap"
+        why = "an assertion of the kernel failed"
+        self.add(Finding("trap", text, **self.at(machine, site, lanes), why=why, fix="see the condition before it"))
+
     def loop_step(self, machine: Machine, site: int, step: int) -> None:
         text = f"a loop steps by {step}"
         self.add(

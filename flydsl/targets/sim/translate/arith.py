@@ -13,7 +13,7 @@ from typing import Any
 from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.rules import attribute, rule
 from flydsl.targets.sim.translate.types import IrType
-from flydsl.targets.sim.translate.values import Piece, Scalar, Vector
+from flydsl.targets.sim.translate.values import Piece, Scalar, Struct, Vector
 
 # --- constants -------------------------------------------------------------------------------------------------------
 
@@ -52,8 +52,6 @@ def undefined(t: FunctionTranslator, op: Any) -> None:
 
 def zero_value(t: FunctionTranslator, type_: IrType) -> Any:
     """Return a value of zeros (what undefined values are here, so that runs repeat)."""
-    from flydsl.targets.sim.translate.values import Struct
-
     if type_.elem == "struct":
         return Struct(type_, [zero_value(t, f) for f in type_.fields])
     c = t.constant(type_.elem, 0)
@@ -285,6 +283,22 @@ def carry_extended(t: FunctionTranslator, op: Any) -> None:
     t.elementwise(op.results[0], operands, ("({0} + {1})" if add else "({0} - {1})").format)
     pair = [op.results[0], operands[0]] if add else operands
     t.elementwise(op.results[1], pair, f"({{0}}.view({u}) < {{1}}.view({u}))".format)
+
+
+OVERFLOWS = ("sadd", "ssub", "smul", "uadd", "usub", "umul")
+
+
+@rule(*(f"llvm.intr.{k}.with.overflow" for k in OVERFLOWS))
+def with_overflow(t: FunctionTranslator, op: Any) -> None:
+    """A struct of the wrapped result and whether it wrapped."""
+    kind = op.name.split(".")[2]
+    type_ = t.type_of(op.results[0])
+    if type_.fields[0].is_vector:
+        raise t.refuse("on vectors", "apply it per element")
+    a, b = (t.scalar(v) for v in op.operands)
+    pair = t.let(f"h_with_overflow('{kind}', {a}, {b})")
+    fields = [Scalar(t.let(f"{pair}[{i}]"), f) for i, f in enumerate(type_.fields)]
+    t.define(op.results[0], Struct(type_, fields))
 
 
 # --- conversions -----------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flydsl.targets.sim.translate.module import ModuleFacts
 
 INDENT = "    "
+WRAPPING = ("arith.addi", "arith.subi", "arith.muli")
 
 
 class Accesses:
@@ -75,7 +76,8 @@ PIECEWISE_MIN = 4  # shorter pieces cost more statements than one concatenation 
 class FunctionTranslator:
     """State of one translation: emitted lines, the map from SSA values, the current mask, the constants."""
 
-    def __init__(self, module: ModuleFacts, name: str):
+    def __init__(self, module: ModuleFacts, name: str, value_checks: frozenset[str] = frozenset()):
+        self.value_checks = value_checks
         self.module = module
         self.name = name
         self.lines: list[str] = []
@@ -289,11 +291,26 @@ class FunctionTranslator:
         """Bind `result` to `make(texts...)` applied per element, piece by piece where the operands are cut alike."""
         vals = [self.values[o] for o in operands]
         if not isinstance(vals[0], Vector):
-            self.set_scalar(result, make(*[v.text for v in vals]))
+            texts = [v.text for v in vals]
+            self.check_value(result, self.set_scalar(result, make(*texts)).text, texts)
             return
-        t = self.type_of(result)
-        pieces = [Piece(self.let(make(*texts)), 0, n, 0 if splat else n) for texts, n, splat in self.aligned(vals)]
-        self.values[result] = Vector(t, pieces)
+        pieces = []
+        for texts, n, splat in self.aligned(vals):
+            name = self.let(make(*texts))
+            self.check_value(result, name, texts)
+            pieces.append(Piece(name, 0, n, 0 if splat else n))
+        self.values[result] = Vector(self.type_of(result), pieces)
+
+    def check_value(self, result: Any, name: str, operands: list[str]) -> None:
+        """Emit the opt-in checks of a result: floats that stop being finite, i32 arithmetic that wraps."""
+        if not self.value_checks:
+            return
+        type_, op = self.type_of(result), self.op.name
+        texts = "".join(f"{o}, " for o in operands)
+        if "nan" in self.value_checks and type_.is_float and op.startswith(("arith.", "math.", "rocdl.", "vector.fma")):
+            self.emit(f"M.check_finite({self.site()}, {name}, ({texts}), {self.mask}, {type_.is_vector})")
+        if "overflow" in self.value_checks and type_.elem == "i32" and op in WRAPPING:
+            self.emit(f"M.check_overflow({self.site()}, '{op[6:]}', {texts}{self.mask}, {type_.is_vector})")
 
     def aligned(self, vals: list[Vector]) -> Iterator[tuple[list[str], int, bool]]:
         """Yield (texts, length, all are splats) per common piece of the operands."""

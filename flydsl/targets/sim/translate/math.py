@@ -110,6 +110,11 @@ def identity(t: FunctionTranslator, op: Any) -> None:
     t.define(op.results[0], t.get(op.operands[0]))
 
 
+@rule("llvm.intr.trap", "llvm.intr.debugtrap", "llvm.intr.ubsantrap")
+def trap(t: FunctionTranslator, op: Any) -> None:
+    t.emit(f"M.trap({t.site()}, {t.mask})")
+
+
 @rule("llvm.intr.assume")
 def assume(t: FunctionTranslator, op: Any) -> None:
     """An assumption has no effect."""

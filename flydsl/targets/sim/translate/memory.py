@@ -283,6 +283,15 @@ def buffer_atomic(t: FunctionTranslator, op: Any) -> None:
     )
 
 
+@rule("rocdl.raw.ptr.buffer.atomic.cmpswap")
+def buffer_cmpswap(t: FunctionTranslator, op: Any) -> None:
+    new, expected, rsrc, voffset, soffset = list(op.operands)[:5]
+    r = t.get(rsrc)
+    t.accesses.note("g", "atomic", r.base, t.type_of(new).nbytes)
+    args = [t.site(), r.text, base_text(t, r), t.scalar(voffset), t.scalar(soffset), t.scalar(expected), t.scalar(new)]
+    t.set_scalar(op.results[0], call("M.buffer_cmpswap", *args, t.mask))
+
+
 # --- atomics ---------------------------------------------------------------------------------------------------------
 
 

@@ -43,8 +43,8 @@ class LoweredModule:
             align = int(attrs["alignment"].value) if "alignment" in attrs else natural
             self.globals[attrs["sym_name"].value] = (size, align)
 
-    def translate(self, name: str) -> KernelText:
-        """Return the text of kernel `name`."""
+    def translate(self, name: str, value_checks: frozenset[str] = frozenset()) -> KernelText:
+        """Return the text of kernel `name`; `value_checks`: opt-in checks of results that become part of it."""
         if name not in self.functions:
             known = ", ".join(self.functions) or "none"
             raise SimBadLaunch(
@@ -56,7 +56,7 @@ class LoweredModule:
         func = self.functions[name]
         ops = walk(func)
         info = ModuleFacts(self, ops)
-        t = FunctionTranslator(info, name)
+        t = FunctionTranslator(info, name, value_checks)
         t.op = func
         params = bind_params(t, func)
         terminator = t.run_block(func.regions[0].blocks[0])

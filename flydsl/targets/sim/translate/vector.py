@@ -207,6 +207,14 @@ REDUCE = {
 }  # fmt: skip
 
 
+LLVM_REDUCE = {
+    "add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "smax": "maxsi", "smin": "minsi",
+    "umax": "maxui",
+    "umin": "minui", "fadd": "add", "fmul": "mul", "fmax": "maxnumf", "fmin": "minnumf", "fmaximum": "maximumf",
+    "fminimum": "minimumf",
+}  # fmt: skip
+
+
 @rule("vector.reduction")
 def reduction(t: FunctionTranslator, op: Any) -> None:
     kind = str(attribute(op, "kind")).split("<")[-1].strip("> ")
@@ -248,6 +256,28 @@ def fold_halves(t: FunctionTranslator, src: Vector, form: str) -> str:
     while len(parts) > 1:
         parts = [form.format(a, b) for a, b in zip(parts[::2], parts[1::2])]
     return t.let(parts[0])
+
+
+@rule("vector.transpose")
+def transpose(t: FunctionTranslator, op: Any) -> None:
+    """Elements move to their place in the transposed shape."""
+    src, dims, order = t.get(op.operands[0]), dims_of(op.operands[0]), ints(attribute(op, "permutation"))
+    strides = [1] * len(dims)
+    for i in reversed(range(len(dims) - 1)):
+        strides[i] = strides[i + 1] * dims[i + 1]
+    positions = [0]
+    for axis in order:
+        positions = [p + i * strides[axis] for p in positions for i in range(dims[axis])]
+    t.set_pieces(op.results[0], [p for i in positions for p in src.slice(i, 1)])
+
+
+@rule(*(f"llvm.intr.vector.reduce.{k}" for k in LLVM_REDUCE))
+def llvm_reduction(t: FunctionTranslator, op: Any) -> None:
+    kind = LLVM_REDUCE[op.name.rpartition(".")[2]]
+    operands = list(op.operands)
+    start = t.get(operands[0]).text if len(operands) > 1 else None
+    flags = str(attribute(op, "fastmathFlags", "<none>")).split("<")[-1].strip("> ").split(",")
+    reduce_vector(t, op.results[0], kind, t.get(operands[-1]), start, "reassoc" in flags or "fast" in flags)
 
 
 # --- LLVM structs ----------------------------------------------------------------------------------------------------
