@@ -17,6 +17,7 @@ def wave_reduce(value, combine, width):
     return value
 
 
+@flyc.jit
 def block_reduce(value, combine, neutral, scratch, width):
     """Reduce over the workgroup; `scratch` holds one value per wave and may be reused after the returned value is read."""
     waves = BLOCK // width

@@ -1,0 +1,33 @@
+"""Errors of AMD devices and the HIP library."""
+
+from flydsl.diag.base import InternalError, MissingTool, UserError
+
+__all__ = ["DevicesMixed", "HipFailed", "KernelArguments", "MissingHip"]
+
+
+class MissingHip(MissingTool, ImportError):
+    code = "FLY_NO_HIP"
+    what = "the HIP runtime library (libamdhip64.so) is not found"
+    why = "launching on an AMD GPU goes through it; looked for {tried}"
+    fix = "install ROCm or a ROCm build of torch, set ROCM_PATH, or run in the simulator: FLYDSL_RUNTIME_KIND=sim"
+
+
+class HipFailed(UserError, RuntimeError):
+    code = "FLY_HIP"
+    what = "{call} failed: {name} ({status})"
+    why = "HIP says: {text}"
+    fix = "run the kernel in the simulator (FLYDSL_RUNTIME_KIND=sim): it names the access or the limit that is wrong"
+
+
+class DevicesMixed(UserError, ValueError):
+    code = "FLY_DEVICES_MIXED"
+    what = "the tensors of one launch are on several devices: {devices}"
+    why = "a kernel runs on one GPU and reads its memory"
+    fix = "move the tensors to one device"
+
+
+class KernelArguments(InternalError, TypeError):
+    code = "FLY_KERNEL_ARGUMENTS"
+    what = "`{kernel}` takes {expected} arguments in its code object, but the launch passes {given}"
+    why = "the host program and the code object come from different compiles"
+    fix = "clear the cache (`flydsl cache clear`) and report this with the kernel"

@@ -1,0 +1,142 @@
+"""HIP as a runtime: modules are loaded once per device, launches go to the stream that they name."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flydsl.diag import DevicesMixed, KernelArguments
+from flydsl.targets.base import KernelInfo
+from flydsl.targets.rocm import hip
+from flydsl.targets.rocm.printf import ARGUMENT, decode, new_buffer
+
+_INTEGER = {1: "b", 2: "h", 4: "i", 8: "q"}
+_FLOAT = {2: "e", 4: "f", 8: "d"}
+_PRINT_BYTES = 1 << 20
+
+
+class RocmRuntime:
+    """Runs code objects on AMD GPUs."""
+
+    name = "rocm"
+
+    def load(self, artifact: Any) -> RocmLoaded:
+        """Return the artifact's code object, not yet on any device."""
+        return RocmLoaded(artifact)
+
+
+class RocmLoaded:
+    """A code object and its kernels on the devices that have used it."""
+
+    def __init__(self, artifact: Any):
+        self.code: bytes = artifact.codegen(("hsaco",)).hsaco
+        self.kernels: dict[str, KernelInfo] = artifact.codegen().kernels
+        self.functions: dict[tuple[int, str], int] = {}
+        self.modules: dict[int, int] = {}
+
+    def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:
+        """Return the launch function of one host call, on the device that holds its tensors.
+
+        Raises   DevicesMixed: the tensors are on several devices
+        """
+        devices = {name: array.device for name, array in buffers if array.device >= 0}
+        if len(set(devices.values())) > 1:
+            raise DevicesMixed(devices=", ".join(f"{name} on {device}" for name, device in devices.items()))
+        device = next(iter(devices.values()), None)
+        return lambda *arguments: self._launch(device, *arguments)
+
+    def _launch(
+        self,
+        device: int | None,
+        kernel: str,
+        grid: tuple,
+        block: tuple,
+        cluster: tuple,
+        smem: int,
+        stream: int,
+        arguments: tuple,
+    ) -> None:
+        if 0 in grid:
+            return
+        before = hip.current_device()
+        if device is not None and device != before:
+            hip.set_device(device)
+        try:
+            function = self.function(before if device is None else device, kernel)
+            self._launch_here(function, self.kernels[kernel], grid, block, smem, stream, arguments)
+        finally:
+            if device is not None and device != before:
+                hip.set_device(before)
+
+    def function(self, device: int, kernel: str) -> int:
+        """Return the handle of a kernel on a device; the module is loaded on first use."""
+        handle = self.functions.get((device, kernel))
+        if handle is None:
+            if device not in self.modules:
+                self.modules[device] = hip.load_module(self.code)
+            handle = self.functions[device, kernel] = hip.get_function(self.modules[device], kernel)
+        return handle
+
+    def _launch_here(
+        self, function: int, info: KernelInfo, grid: tuple, block: tuple, smem: int, stream: int, arguments: tuple
+    ) -> None:
+        printer = _Printer(info) if info.has_printf else None
+        if printer:
+            arguments = (*arguments, printer.address)
+        if smem > 65536:
+            hip.allow_dynamic_lds(function, smem)
+        storage, parameters = pack(info, arguments)
+        hip.launch(function, grid, block, smem, stream, parameters)
+        del storage
+        if printer:
+            hip.synchronise(stream)
+            printer.drain()
+
+
+def pack(info: KernelInfo, arguments: Sequence[Any]) -> tuple[ctypes.Array, ctypes.Array]:
+    """Return (kernarg bytes, pointers to the values in them) of a launch, placed as the code object says.
+
+    Raises   KernelArguments: another number of arguments than the kernel takes
+    """
+    slots = info.explicit_args
+    if len(slots) != len(arguments):
+        raise KernelArguments(kernel=info.name, given=len(arguments), expected=len(slots))
+    storage = ctypes.create_string_buffer(max(info.kernarg_bytes, 1))
+    base = ctypes.addressof(storage)
+    parameters = (ctypes.c_void_p * len(slots))()
+    for i, (slot, value) in enumerate(zip(slots, arguments, strict=True)):
+        _write(storage, slot.offset, slot.size, value)
+        parameters[i] = base + slot.offset
+    return storage, parameters
+
+
+def _write(storage: ctypes.Array, offset: int, size: int, value: Any) -> None:
+    if isinstance(value, float):
+        struct.pack_into(f"<{_FLOAT[size]}", storage, offset, value)
+        return
+    mask = (1 << (8 * size)) - 1
+    value = int(value) & mask
+    struct.pack_into(f"<{_INTEGER[size].upper()}", storage, offset, value)
+
+
+class _Printer:
+    """The print buffer of one launch."""
+
+    def __init__(self, info: KernelInfo):
+        assert info.explicit_args[-1].name == ARGUMENT, info.explicit_args
+        self.formats = info.printf_formats
+        buffer = new_buffer(_PRINT_BYTES)
+        self.size = len(buffer)
+        self.address = hip.host_memory(self.size)
+        ctypes.memmove(self.address, bytes(buffer), self.size)
+
+    def drain(self) -> None:
+        """Write what was printed to standard output and free the buffer."""
+        texts, lost = decode(ctypes.string_at(self.address, self.size), self.formats)
+        hip.free_host_memory(self.address)
+        sys.stdout.write("".join(texts))
+        if lost:
+            sys.stdout.write(f"[flydsl] {lost} bytes of printed records did not fit the buffer\n")
