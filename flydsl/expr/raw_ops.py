@@ -9,6 +9,7 @@ from typing import Any
 from flydsl.diag import NotConvertible
 from flydsl.expr.fastmath import float_attrs
 from flydsl.expr.numeric import NumericMeta, cast, class_of_type, from_python_value, raw
+from flydsl.expr.numeric.base import check_raw
 from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.ir import current, ir
 from flydsl.ir.trace import create_op
@@ -27,6 +28,7 @@ def as_type(t: Any) -> ir.Type:
 def raw_operand(value: Any, type_: ir.Type | None = None) -> ir.Value:
     """Return the raw value of an operand; a number becomes a constant of `type_` (default: by its Python type)."""
     if isinstance(value, ir.Value):
+        check_raw(value)
         return value
     if isinstance(value, (bool, int, float)) or isinstance(type(value), NumericMeta):
         x = from_python_value(value)

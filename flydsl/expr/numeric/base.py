@@ -333,6 +333,23 @@ def check_owner(x: Any, trace) -> None:
     x._scope = trace.scope or OUTSIDE
 
 
+def is_live_raw(v: ir.Value) -> bool:
+    """Return whether a raw value is of the function being traced; reading the type of others ends the process.
+
+    Only an `ArithValue` knows its function; a bare value of the bindings counts as live.
+    """
+    scope = getattr(v, "scope", None)
+    return scope is None or (active.trace is not None and scope is active.trace.scope)
+
+
+def check_raw(v: Any) -> None:
+    """Refuse a raw value of another function."""
+    if not is_live_raw(v):
+        current()
+        cls = getattr(v, "scalar_class", None)
+        raise StaleValue(dtype="ArithValue" if cls is None else cls.__name__)
+
+
 def class_of_type(type_: ir.Type) -> type[Numeric]:
     """Return the class of an MLIR scalar type; UnknownIrType for others."""
     types = get_types() if active.trace is None else active.trace.types

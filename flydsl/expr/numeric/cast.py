@@ -15,7 +15,17 @@ from flydsl.diag import (
     RoundingModeNeedsRunTime,
 )
 from flydsl.expr.fastmath import RoundingMode, float_attrs
-from flydsl.expr.numeric.base import CLASSES, Numeric, NumericMeta, class_of_type, raw, static, to_python, wrap
+from flydsl.expr.numeric.base import (
+    CLASSES,
+    Numeric,
+    NumericMeta,
+    check_raw,
+    class_of_type,
+    raw,
+    static,
+    to_python,
+    wrap,
+)
 from flydsl.expr.numeric.build import CMPF, CMPI, cmp_attrs, cmpf_attrs, constant_of, float_op1, op1
 from flydsl.expr.numeric.classes import Boolean, Float32, Index
 from flydsl.expr.numeric.fold import fit
@@ -127,6 +137,7 @@ def _python_number(value: Any) -> Any:
 
 def raw_class(value: ir.Value) -> type[Numeric]:
     """Return the scalar class of a raw value; an `ArithValue` knows its sign, other integers count as signed."""
+    check_raw(value)
     cls = class_of_type(value.type)
     if getattr(value, "signed", None) is False:
         return UNSIGNED.get(cls, cls)
@@ -157,6 +168,7 @@ def _numeric_of(cls: type[Numeric], value: Any) -> Numeric:
 
 
 def _typed_raw(cls: type[Numeric], value: ir.Value) -> Numeric:
+    check_raw(value)
     source = class_of_type(value.type)
     signed = getattr(value, "signed", None)
     if source.is_integer and source not in (Boolean, Index):

@@ -7,7 +7,7 @@ vector class that the type stands for.
 
 from typing import TYPE_CHECKING, Any
 
-from flydsl.expr.numeric.base import Numeric, wrap
+from flydsl.expr.numeric.base import Numeric, check_raw, is_live_raw, wrap
 from flydsl.expr.numeric.cast import raw_class
 from flydsl.expr.numeric.dispatch import MIRROR, binary, reflected
 from flydsl.ir import ir
@@ -29,6 +29,7 @@ class ArithValue(ir.Value):
         super().__init__(v)
         self.signed = getattr(v, "signed", None) if signed is None else signed
         self.scalar_class = None  # set where it is known, so that operators need not look the type up
+        self.scope = None if active.trace is None else active.trace.scope
 
     def ir_value(self) -> "ArithValue":
         return self
@@ -51,7 +52,7 @@ class ArithValue(ir.Value):
         return ir.Value.__hash__(self)
 
     def __repr__(self) -> str:
-        return f"ArithValue(type={self.type})"
+        return f"ArithValue(type={self.type if is_live_raw(self) else '?'})"
 
     def __str__(self) -> str:
         return "?"
@@ -179,6 +180,7 @@ def raw_of_class(v: ir.Value, cls: Any) -> ArithValue:
 
 def typed(v: Any) -> Any:
     """Return a raw value as the scalar or Vector that its type stands for; numbers and DSL values stay."""
+    check_raw(v)
     if v.__class__ is ArithValue and v.scalar_class is not None:
         x = object.__new__(v.scalar_class)
         x.value, x._scope = v, v.scope

@@ -6,6 +6,7 @@ from typing import Any
 
 from flydsl.diag import VectorConstruction
 from flydsl.expr.numeric import CLASSES, Numeric, NumericMeta
+from flydsl.expr.numeric.base import check_raw
 from flydsl.expr.vector.core import Vector, VectorMeta, raw_vector, splat, stored_bytes
 from flydsl.expr.vector.shape import Shape, canonical, numel_of
 from flydsl.ir import ir
@@ -45,6 +46,7 @@ class Alias(Vector):
 
     def __init__(self, value: Any, shape: Any = None, dtype: type[Numeric] | None = None):
         self._refuse_other(shape, dtype)
+        check_raw(value)
         dtype, shape = self.alias
         if isinstance(value, (list, tuple)):
             value = Vector.from_elements(value, dtype)

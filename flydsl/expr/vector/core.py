@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flydsl.diag import StaleValue, VectorConstruction
 from flydsl.expr.numeric import Numeric, NumericMeta, cast, class_of_type, from_python_value, raw
-from flydsl.expr.numeric.base import OUTSIDE
+from flydsl.expr.numeric.base import OUTSIDE, check_raw
 from flydsl.expr.numeric.build import result_types
 from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.expr.vector.shape import Shape, canonical, numel_of
@@ -62,6 +62,7 @@ class Vector(metaclass=VectorMeta):
     numel: int
 
     def __init__(self, value: Any, shape: Any = None, dtype: type[Numeric] | None = None):
+        check_raw(value)
         if isinstance(value, Vector):
             self._wrap(raw_vector(value), value.shape if shape is None else canonical(shape), dtype or value.dtype)
         elif isinstance(value, ir.Value) and isinstance(value.type, ir.VectorType):

@@ -7,6 +7,7 @@ from typing import Any
 
 from flydsl.diag import VectorConstruction
 from flydsl.expr.numeric import Numeric, cast, from_python_value, raw
+from flydsl.expr.numeric.base import check_raw
 from flydsl.expr.numeric.build import constant_of, result_types
 from flydsl.expr.numeric.cast import Steps, cast_steps, emit_steps
 from flydsl.expr.numeric.fold import fit
@@ -193,6 +194,7 @@ def _operator(symbol: str, reverse: bool):
         if not isinstance(other, Vector):
             if not isinstance(other, _ACCEPTED) and getattr(other, "shape", None) != ():
                 return NotImplemented
+            check_raw(other)
             if isinstance(other, ir.Value) and isinstance(other.type, ir.VectorType):
                 other = Vector(other)
         return elementwise(symbol, other, self, 2) if reverse else elementwise(symbol, self, other, 2)

@@ -207,6 +207,27 @@ def test_value_of_another_function_is_refused():
         kept + 1
 
 
+def test_raw_value_of_another_function_is_refused():
+    with traced(Int32) as body:
+        kept = (body.args[0] + 1).ir_value()
+        unknown = arith.addi(kept, kept)
+    assert repr(kept) == repr(unknown) == "ArithValue(type=?)"
+    with traced(Int32) as body:
+        n = body.args[0]
+        uses = [
+            lambda v: v + 1,
+            lambda v: v < n,
+            lambda v: -v,
+            lambda v: arith.addi(v, 1),
+            lambda v: n + v,
+            lambda v: Int64(v),
+        ]
+        for use in uses:
+            for value in (kept, unknown):
+                with pytest.raises(RuntimeError, match="outside the function that it belongs to"):
+                    use(value)
+
+
 def test_value_wrapped_outside_any_function_joins():
     with traced(Int32) as body:
         value = body.args[0].value

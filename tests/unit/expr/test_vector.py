@@ -340,8 +340,19 @@ def test_carry_keeps_shape_and_class():
 def test_vector_of_another_function_is_refused():
     with traced(Float32) as body:
         kept = Vector.filled(4, body.args[0], Float32)
-    with traced(Float32), pytest.raises(RuntimeError, match="outside the function"):
-        kept + 1.0
+        raw = kept.ir_value()
+    with traced(Float32) as body:
+        v = Vector.filled(4, body.args[0], Float32)
+        for use in (
+            lambda: kept + 1.0,
+            lambda: v + kept,
+            lambda: v + raw,
+            lambda: Vector(raw),
+            lambda: Float32x4(raw),
+            lambda: raw * 2.0,
+        ):
+            with pytest.raises(RuntimeError, match="outside the function"):
+                use()
 
 
 def test_memrefs():
