@@ -1,10 +1,14 @@
-"""Speed of the simulator after translation: softmax, vector add, GEMM tiles, the cost of the checks, time per matrix instruction.
+"""Speed of the simulator after translation: softmax, vector add, GEMM tiles, the cost of the checks, time per matrix
+instruction.
 
     python benchmarks/simulator.py [--runs 7] [--triton PYTHON]
 
-The kernels are lowered IR (tests/sim/kernels_ir.py). Prints medians of interleaved runs in milliseconds, lanes x IR operations per second
-(operations inside loops counted once per trip), and the factor of the default checks over none. PYTHON is the interpreter of an environment with
-Triton and torch: its block-level interpreter then runs the same softmax, and the ratio is printed. Numbers of 2026-11-29 on a shared 2-core x86
+The kernels are lowered IR (tests/sim/kernels_ir.py). Prints medians of interleaved runs in milliseconds, lanes x IR
+operations per second
+(operations inside loops counted once per trip), and the factor of the default checks over none. PYTHON is the
+interpreter of an environment with
+Triton and torch: its block-level interpreter then runs the same softmax, and the ratio is printed. Numbers of
+2026-11-29 on a shared 2-core x86
 with AVX-512: softmax 71 ms without checks, 101 ms with all; f16 GEMM 48 and 68 ms; fp8 tile 21 and 40 ms.
 """
 
@@ -149,7 +153,8 @@ def main() -> int:
     args = parser.parse_args()
     assert SimOptions().on_finding == "raise"
     print(
-        f"{'case':24} {'none':>8} {'bounds':>8} {'checks':>8} {'factor':>7} {'goal':>7} {'lanes x ops/s':>14} {'us/MMA':>7} {'error':>9}"
+        f"{'case':24} {'none':>8} {'bounds':>8} {'checks':>8} {'factor':>7} {'goal':>7} {'lanes x ops/s':>14}"
+        f" {'us/MMA':>7} {'error':>9}"
     )
     missed = []
     softmax_ms = 0.0
