@@ -1,6 +1,7 @@
 """MMA atoms: the instruction of the atom's row, operands in its register types."""
 
 from flydsl.atoms import mma_calls
+from flydsl.atoms.errors import OutOfRange
 from flydsl.atoms.matrix_rows import MatrixRow
 from flydsl.atoms.mma_ops import MmaOp
 from flydsl.dialects import value_of
@@ -28,7 +29,11 @@ _ATTRIBUTES = {
     "scale_fmt_a": ("fmtScaleA", "scale_format"),
     "scale_fmt_b": ("fmtScaleB", "scale_format"),
 }
-_MFMA_SCALE_FORMATS = {"fmt_a": ("cbsz", "format"), "fmt_b": ("blgp", "format")}
+# What a family names otherwise.
+_FAMILY_ATTRIBUTES = {
+    "mfma_scale": {"fmt_a": ("cbsz", "format"), "fmt_b": ("blgp", "format")},
+    "wmma_scale": {"opsel_a": ("scaleAType", "scale_row"), "opsel_b": ("scaleBType", "scale_row")},
+}
 
 
 @rule("mma_atom_call_ssa")
@@ -64,10 +69,10 @@ def _arguments(
         if constant is None:
             values.append(data[name] if name in data else _scale(conv, state, name, row))
             continue
-        attribute, attribute_kind = _ATTRIBUTES[name]
-        if row.family == "mfma_scale":
-            attribute, attribute_kind = _MFMA_SCALE_FORMATS.get(name, _ATTRIBUTES[name])
-        elif row.acc == "f64" and name == "blgp":
+        attribute, attribute_kind = _FAMILY_ATTRIBUTES.get(row.family, {}).get(name, _ATTRIBUTES[name])
+        if attribute_kind == "scale_row" and constant > 1:
+            raise OutOfRange(subject=name, expected="0 or 1: the half wave that holds the scales", value=constant)
+        if row.acc == "f64" and name == "blgp":
             attribute_kind = "neg"
         attrs[attribute] = _attribute(conv, attribute_kind, constant)
     return values, attrs
