@@ -92,9 +92,7 @@ def make_tensor_descriptor_2d(
             extents=_extents(shares, starts, global_offset, oob_outer_bound, oob_inner_bound),
             strides=(leaf(strides[0], 64),),
             global_address=_moved(global_ptr, global_offset, starts, strides, elem_bytes),
-            lds_address=_lds_place(
-                lds_memref, starts, tile_shape[1], pad_interval, pad_amount, elem_bytes, lds_byte_offset
-            ),
+            lds_address=_lds_place(lds_memref, place, elem_bytes, lds_byte_offset),
             padding=None if for_store else padding,
             workgroup_mask=leaf(workgroup_mask),
             atomic_barrier=atomic_barrier_enable,

@@ -224,12 +224,7 @@ def test_pass_manager_mixes_passes():
 
 
 def test_operations_of_atoms_parse_back():
-    from flydsl.expr import rocdl
+    from flydsl.expr import rocdl as fr
 
-    for op in (
-        rocdl.BufferCopy(128, 2),
-        rocdl.MFMA(16, 16, 16, "f16"),
-        rocdl.TDM(2, 1),
-        rocdl.WMMAScale(16, 16, 128, "f8E4M3FN"),
-    ):
+    for op in (fr.BufferCopy(128, 2), fr.MFMA(16, 16, 16, "f16"), fr.TDM(2, 1), fr.WMMAScale(16, 16, 128, "f8E4M3FN")):
         assert ir.Type.parse(str(op)) == op
