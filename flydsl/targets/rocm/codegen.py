@@ -76,7 +76,7 @@ def generate(request: Request) -> dict[str, str | bytes]:
         module = parse(request.text, context)
         module.triple = TRIPLE
         module.data_layout = str(machine.target_data)
-        optimise(module, machine, request.opt_level)
+        optimise(module, machine, request.opt_level, "llvm.loop.unroll" in request.text)
         bitcode = module.as_bitcode()
     results: dict[str, str | bytes] = {"bitcode": bitcode}
     for output in request.outputs:
@@ -123,8 +123,8 @@ def codegen_level(opt_level: int, text: str) -> int:
     return 3 if text.count("\n  ") <= LEVEL3_INSTRUCTIONS else 1
 
 
-def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int) -> None:
-    """Run the middle end in place: nothing at 0, slim at 1 and 2, O3 at 3."""
+def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int, hinted: bool = False) -> None:
+    """Run the middle end in place: nothing at 0, slim at 1 and 2, O3 at 3. Slim unrolls only where loops are `hinted`."""
     if opt_level == 0:
         return
     tuning = llvm.create_pipeline_tuning_options(opt_level)
@@ -138,5 +138,8 @@ def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int
         passes.add_loop_rotate_pass()  # removes the copies of loop carries
         passes.add_instruction_combine_pass()
         passes.add_new_gvn_pass()
+        if hinted:
+            passes.add_loop_unroll_pass()
+            passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
     passes.run(module, builder)

@@ -22,6 +22,7 @@ from flydsl.targets.rocm.lower_printf import lower_printf
 from flydsl.targets.rocm.printf import PrintfFormat
 
 Rules = dict[str, Callable[[ir.Operation, ir.Operation], None]]
+_HINT = "llvm.loop_annotation"
 _DIMENSIONS = {"x": 0, "y": 1, "z": 2}
 _BLOCK_COUNT, _GROUP_SIZE = (
     0,
@@ -54,10 +55,14 @@ def prepare(device: ir.Operation, rules: Rules) -> dict[str, tuple[PrintfFormat,
 
 
 def finish(module: ir.Operation) -> None:
-    """Undo what upstream's conversion does that this target does not want.
+    """Undo what upstream's conversion does that this target does not want; pass on the hints of loops.
 
     The remainder becomes a call of a ROCm library function; LLVM 22 expands its own instruction for it correctly.
     """
+    for op in walks.collect(module, {"llvm.br", "llvm.cond_br"}):
+        if _HINT in op.attributes:  # upstream leaves the hint of the loop where the translation does not look
+            op.attributes["loop_annotation"] = op.attributes[_HINT]
+            del op.attributes[_HINT]
     for op in walks.collect(module, {"llvm.call"}):
         if str(op.attributes["callee"]).startswith("@__ocml_fmod"):
             with op.context:
