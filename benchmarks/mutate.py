@@ -3,11 +3,11 @@
     python benchmarks/mutate.py examples/03_softmax.py examples/07_preshuffle_gemm.py [--limit 60] [--all]
 
 Each example runs once; its launches are recorded with their lowered IR and memory. A mutant removes one barrier or
-wait, lets one comparison include
-its bound, or drops one store to LDS outside loops; it runs under several wave schedules with all checks. It counts as reported when
-a check names a fault, as missed when
-it only changes the result under some schedule, as equivalent when neither happens. Prints a table per kernel and the
-score reported / (reported + missed).
+wait, lets one comparison include its bound, or drops one store to LDS outside loops; it runs under several wave
+schedules with all checks. It counts as reported when a check names a fault, as missed when it only changes the result
+under some schedule, as equivalent when neither happens. Prints a table per kernel and the score reported / (reported
++ missed). Dropped stores to LDS that leave an older value behind are missed: no check knows which of two values was
+meant.
 """
 
 from __future__ import annotations

@@ -159,6 +159,7 @@ PAIRS = [
          options={"schedule": "lockstep"}),
     Pair("copy-into-lds-that-is-still-read", "race", fill(REUSE, ""), fill(REUSE, BARRIER), (52, 55), lds=BUF),
     Pair("workgroups-write-one-tile", "race", store_g("%bid", "%tid", 80), store_g("%bid", "%i", 80), (80, 80)),
+    Pair("workgroups-write-the-same-value", "same-value-write", store_g("%c1", "%tid", 80), store_g("%c1", "%i", 80), (80, 80), severity="note"),
     Pair("in-place-stencil-between-workgroups", "race",
          "%j = arith.addi %i, %c1 : i32\n" + load_g("%v", "%j", 82, "A") + store_g("%v", "%i", 84),
          "%j = arith.addi %i, %c1 : i32\n" + load_g("%v", "%j", 82, "B") + store_g("%v", "%i", 84), (84, 82)),

@@ -163,3 +163,12 @@ def test_a_value_that_was_not_finite_before_is_not_reported_again() -> None:
     op = "%n = arith.divf %c0, %c0 : f32\n%r = arith.addf %n, %f : f32"
     report = run(value_kernel(op), "k", 1, 64, np.zeros(64, np.float32), on_finding="collect", checks=frozenset({"nan"}))
     assert len(report.findings) == 1 and report.findings[0].span.line != 21
+
+
+@pytest.mark.parametrize("value,kind", [("%c1", "same-value-write"), ("%bid", "race")])
+def test_writes_of_workgroups_that_run_one_after_the_other(value: str, kind: str) -> None:
+    from pairs import PRELUDE, store_g
+
+    text = module(kernel("k", "%A: !llvm.ptr<1>", PRELUDE + store_g(value, "%tid", 80)))
+    report = run(text, "k", 3, 64, np.zeros(64, np.int32), lanes=64, on_finding="collect")
+    assert report.slabs == 3 and [f.kind for f in report.findings] == [kind]

@@ -10,6 +10,7 @@ data may be ordered by those and are not judged.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,13 @@ class RegionShadow:
         self._readers: Buffer | None = None
         self.sites: dict[int, int] = {}
         self.site_numbers: Buffer | None = None
-        self.writes: list[tuple] = []  # of the open interval: (machine, site, cells, lanes)
-        self.reads: list[tuple] = []
+        self.writes: list[Touch] = []  # of the open interval
+        self.reads: list[Touch] = []
+
+    @property
+    def has_readers(self) -> bool:
+        """Whether some read was marked."""
+        return self._readers is not None
 
     @property
     def readers(self) -> Buffer:
@@ -61,9 +67,8 @@ class RegionShadow:
             self._readers = Buffer(np.repeat(self._readers.raw.view(np.int32), factor).view(np.uint8))
         if self.site_numbers is not None:
             self.site_numbers = Buffer(np.repeat(self.site_numbers.raw, factor))
-        self.writes, self.reads = (
-            [(a, s, c * factor, k * factor, m) for a, s, c, k, m in x] for x in (self.writes, self.reads)
-        )
+        for touch in (*self.writes, *self.reads):
+            touch.cell, touch.k = touch.cell * factor, touch.k * factor
         self.cells *= factor
         self.shift = shift
 
@@ -81,6 +86,50 @@ class RegionShadow:
         """Return the store that wrote a cell last."""
         number = 0 if self.site_numbers is None else int(self.site_numbers.raw[cell])
         return list(self.sites)[min(number, len(self.sites) - 1)]
+
+
+@dataclass
+class Touch:
+    """One executed access: its first cell and number of cells per lane, the lanes' own marks, the mask, the stored
+    value."""
+
+    machine: Any
+    site: int
+    region: Region
+    shadow: RegionShadow
+    cell: Any
+    k: int
+    own: np.ndarray
+    m: Any
+    kind: str
+    value: Any = None
+    n: int | None = None
+
+    @property
+    def at(self) -> Any:
+        """Byte offset of the first mark."""
+        return self.cell << 2
+
+    def marks(self, buffer: Buffer) -> np.ndarray:
+        """Return the marks of the touched cells, (G, B, cells)."""
+        return gather(buffer, self.at, np.int32, self.k, low_bits(self.at))
+
+    def set_marks(self, buffer: Buffer, marks: np.ndarray) -> None:
+        """Write marks for the active lanes."""
+        scatter(buffer, self.at, np.ascontiguousarray(marks), self.k, low_bits(self.at), self.m)
+
+    @property
+    def own_marks(self) -> np.ndarray:
+        """The lanes' marks, once per cell."""
+        return np.repeat(self.own[..., None], self.k, axis=-1) if self.k > 1 else self.own[..., None]
+
+    def writes_what_is_there(self, bad: np.ndarray) -> bool:
+        """Return whether the lanes of `bad` store the bits that memory already holds."""
+        whole = self.value if self.n is not None else self.value[..., None]
+        data = np.broadcast_to(whole, (*self.own.shape, whole.shape[-1]))[bad.any(axis=-1)]
+        new = np.ascontiguousarray(data).view(np.uint8).reshape(len(data), -1)
+        start = (np.broadcast_to(self.cell, self.own.shape)[bad.any(axis=-1)] << self.shadow.shift)[:, None]
+        return bool((self.region.raw[start + np.arange(new.shape[1])] == new).all())
 
 
 class GlobalRaces:
@@ -111,164 +160,121 @@ class GlobalRaces:
             found = self._own[key] = groups.astype(np.int32)[:, None] + threads.astype(np.int32)[None, :]
         return found
 
+    def touch(self, machine: Any, site: int, region: Region, off: Any, nbytes: int, m: Any, kind: str) -> Touch:
+        """Return the access as cells of the region's shadow."""
+        shadow, own = self.shadow(region), self.own(machine)
+        cell, k = shadow.span(np.broadcast_to(off, own.shape), nbytes)
+        return Touch(machine, site, region, shadow, cell, k, own, m, kind)
+
     # --- accesses ----------------------------------------------------------------------------------------------------
 
     def store(
         self, machine: Any, site: int, region: Region, off: Any, nbytes: int, m: Any, value: Any, n: int | None
     ) -> None:
         """Check a store against earlier accesses, then mark its cells."""
-        shadow = self.shadow(region)
-        own = self.own(machine)
-        off = np.broadcast_to(off, own.shape)
-        cell, k = shadow.span(off, nbytes)
-        at = cell << 2
-        bits = low_bits(at)
-        old = gather(shadow.writers, at, np.int32, k, bits) if shadow.sites else None
-        if shadow.sites and old.max() > 0:
-            self.judge(machine, site, region, shadow, cell, old, own, m, "write", "writes")
-        if shadow._readers is not None:
-            readers = gather(shadow.readers, at, np.int32, k, bits)
-            if readers.max() > 0:
-                self.judge(machine, site, region, shadow, cell, readers, own, m, "write", "reads")
-        wide = np.repeat(own[..., None], k, axis=-1) if k > 1 else own[..., None]
-        scatter(shadow.writers, at, wide, k, bits, m)
-        shadow.note_site(site, cell, k, m)
-        met = np.False_ if is_ascending(cell, k) else gather(shadow.writers, at, np.int32, k, bits) != wide
-        if met.any():
-            met = met if m is None else met & expand(m, own.shape)[..., None]
+        touch = self.touch(machine, site, region, off, nbytes, m, "write")
+        touch.value, touch.n = value, n
+        shadow = touch.shadow
+        if shadow.sites:
+            self.judge(touch, touch.marks(shadow.writers), "writes")
+        if shadow.has_readers:
+            self.judge(touch, touch.marks(shadow.readers), "reads")
+        own = touch.own_marks
+        touch.set_marks(shadow.writers, own)
+        shadow.note_site(site, touch.cell, touch.k, m)
+        if not is_ascending(touch.cell, touch.k):
+            met = touch.marks(shadow.writers) != own
+            met = met if m is None else met & expand(m, touch.own.shape)[..., None]
             if met.any():
-                self.same_instruction(machine, site, region, cell, met, m, value, n)
-        shadow.writes.append((machine, site, cell, k, m))
-        self.open[id(shadow)] = shadow
+                self.same_instruction(touch, met)
+        touch.value = None
+        if machine.num_waves > 1:
+            shadow.writes.append(touch)
+            self.open[id(shadow)] = shadow
 
     def load(self, machine: Any, site: int, region: Region, off: Any, nbytes: int, m: Any) -> None:
         """Check a load against earlier writes, and mark it where the tensor is written too."""
         if self.tracked is not None and region.number not in self.tracked:
             return
-        shadow = self.shadow(region)
-        own = self.own(machine)
-        off = np.broadcast_to(off, own.shape)
-        cell, k = shadow.span(off, nbytes)
-        at = cell << 2
-        bits = low_bits(at)
-        old = gather(shadow.writers, at, np.int32, k, bits)
-        if old.max() > 0:
-            self.judge(machine, site, region, shadow, cell, old, own, m, "read", "writes")
-        self.mark_readers(shadow, at, k, bits, own, m)
-        shadow.reads.append((machine, site, cell, k, m))
-        self.open[id(shadow)] = shadow
+        touch = self.touch(machine, site, region, off, nbytes, m, "read")
+        if touch.shadow.sites:
+            self.judge(touch, touch.marks(touch.shadow.writers), "writes")
+        self.mark_readers(touch)
+        if machine.num_waves > 1:
+            touch.shadow.reads.append(touch)
+            self.open[id(touch.shadow)] = touch.shadow
 
-    def mark_readers(self, shadow: RegionShadow, at: Any, k: int, bits: int, own: Any, m: Any) -> None:
+    def mark_readers(self, touch: Touch) -> None:
         """Mark cells as read; several waves and several workgroups have marks of their own."""
-        wide = np.repeat(own[..., None], k, axis=-1) if k > 1 else own[..., None]
+        own, readers = touch.own_marks, touch.shadow.readers
         for _ in range(2):  # the second time for lanes of this load that met in a cell
-            before = gather(shadow.readers, at, np.int32, k, bits)
-            wave, other = wide >> self.wave_shift, before >> self.wave_shift
-            if (before == 0).all():
-                marks = wide
-            else:
-                group = wide >> THREAD_BITS
+            before = touch.marks(readers)
+            marks = own
+            if before.any():
+                group = own >> THREAD_BITS
                 marks = np.where(before >> THREAD_BITS == group, group << THREAD_BITS | SEVERAL_WAVES, SEVERAL_GROUPS)
-                marks = np.where((before == 0) | (wave == other), wide, marks).astype(np.int32)
+                same_wave = own >> self.wave_shift == before >> self.wave_shift
+                marks = np.where((before == 0) | same_wave, own, marks).astype(np.int32)
             if np.array_equal(marks, before):
                 return
-            scatter(shadow.readers, at, np.ascontiguousarray(marks), k, bits, m)
+            touch.set_marks(readers, marks)
 
     def atomic(self, machine: Any, site: int, region: Region, off: Any, nbytes: int, lanes: Any, shape: tuple) -> None:
-        """Atomics conflict with plain writes of other workgroups only."""
+        """Atomics conflict with plain writes of other workgroups only; their lanes arrive as flat numbers."""
         if region.shadow is None or not self.judges_reads:
             return
         shadow = region.shadow
         cell, k = shadow.span(off, nbytes)
-        at = cell << 2
-        old = gather(shadow.writers, at, np.int32, k, low_bits(at))
+        old = gather(shadow.writers, cell << 2, np.int32, k, low_bits(cell << 2))
         own = np.broadcast_to(self.own(machine), shape).reshape(-1)[lanes]
         other = (old > 0) & (old >> THREAD_BITS != (own >> THREAD_BITS)[:, None])
         if other.any():
             lane, part = (int(x[0]) for x in np.nonzero(other))
             flags = np.zeros(shape, bool)
             flags.flat[lanes[lane]] = True
-            self.report(
-                machine,
-                site,
-                region,
-                shadow,
-                int(cell[lane]) + part,
-                int(old[lane, part]),
-                flags,
-                "atomic",
-                "writes",
-                False,
-            )
+            touch = Touch(machine, site, region, shadow, cell, k, own, None, "atomic")
+            self.report(touch, int(cell[lane]) + part, int(old[lane, part]), flags, "writes", False)
 
     # --- verdicts ----------------------------------------------------------------------------------------------------
 
-    def judge(
-        self,
-        machine: Any,
-        site: int,
-        region: Region,
-        shadow: RegionShadow,
-        cell: Any,
-        old: Any,
-        own: Any,
-        m: Any,
-        kind: str,
-        earlier: str,
-    ) -> None:
-        """Compare marks with the accessing lanes."""
+    def judge(self, touch: Touch, old: np.ndarray, earlier: str) -> None:
+        """Compare marks of earlier writes or reads with the accessing lanes."""
+        if not old.any():
+            return
+        own = touch.own[..., None]
         seen = old > 0
-        foreign = seen & (old >> THREAD_BITS != (own >> THREAD_BITS)[..., None])
-        if m is not None:
-            active = expand(m, own.shape)[..., None]
+        foreign = seen & (old >> THREAD_BITS != own >> THREAD_BITS)
+        if touch.m is not None:
+            active = expand(touch.m, touch.own.shape)[..., None]
             seen, foreign = seen & active, foreign & active
-        if foreign.any() and (self.judges_reads or (kind == "write" and earlier == "writes")):
-            self.report_first(machine, site, region, shadow, cell, old, foreign, kind, earlier, False)
+        if foreign.any() and (self.judges_reads or (touch.kind == "write" and earlier == "writes")):
+            self.report_first(touch, old, foreign, earlier, False)
             return
-        if not (shadow.writes if earlier == "writes" else shadow.reads):
-            return
-        inside = seen & ~foreign & (old >> self.wave_shift != (own >> self.wave_shift)[..., None])
+        inside = seen & ~foreign & (old >> self.wave_shift != own >> self.wave_shift)
         if inside.any():
-            self.judge_interval(machine, site, region, shadow, cell, old, inside, own, kind, earlier)
+            self.judge_interval(touch, old, inside, earlier)
 
-    def judge_interval(
-        self,
-        machine: Any,
-        site: int,
-        region: Region,
-        shadow: RegionShadow,
-        cell: Any,
-        old: Any,
-        inside: Any,
-        own: Any,
-        kind: str,
-        earlier: str,
-    ) -> None:
+    def judge_interval(self, touch: Touch, old: np.ndarray, inside: np.ndarray, earlier: str) -> None:
         """Waves of one workgroup: it counts only if the other access lies after the last barrier."""
-        k = inside.shape[-1]
-        touched = cell[..., None] + np.arange(k)
-        group = np.broadcast_to(own[..., None] >> self.wave_shift, inside.shape)
-        key = self.keys(touched[inside], group[inside] >> (THREAD_BITS - self.wave_shift))
-        mine = group[inside]
-        for other_machine, _, other_cell, other_k, other_m in shadow.writes if earlier == "writes" else shadow.reads:
-            other_own = self.own(other_machine)
-            cells = np.broadcast_to(other_cell[..., None] + np.arange(other_k), (*other_own.shape, other_k))
-            waves = np.broadcast_to(other_own[..., None] >> self.wave_shift, cells.shape)
-            active = expand(other_m, other_own.shape)
-            theirs = self.keys(cells[active].reshape(-1), waves[active].reshape(-1) >> (THREAD_BITS - self.wave_shift))
-            their_waves = waves[active].reshape(-1)
+        key, mine = self.keys(touch, inside)
+        for other in touch.shadow.writes if earlier == "writes" else touch.shadow.reads:
+            active = np.broadcast_to(expand(other.m, other.own.shape)[..., None], (*other.own.shape, other.k))
+            theirs, waves = self.keys(other, active)
             order = np.argsort(theirs, kind="stable")
             position = np.minimum(np.searchsorted(theirs[order], key), len(theirs) - 1)
-            hit = (theirs[order][position] == key) & (their_waves[order][position] != mine)
+            hit = (theirs[order][position] == key) & (waves[order][position] != mine)
             if hit.any():
                 confirmed = np.zeros(inside.shape, bool)
                 confirmed[tuple(x[hit] for x in np.nonzero(inside))] = True
-                self.report_first(machine, site, region, shadow, cell, old, confirmed, kind, earlier, True)
+                self.report_first(touch, old, confirmed, earlier, True)
                 return
 
-    @staticmethod
-    def keys(cells: Any, groups: Any) -> np.ndarray:
-        return cells.astype(np.int64) << 20 | groups.astype(np.int64)
+    def keys(self, touch: Touch, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (cell and workgroup in one number, wave) of the chosen cells."""
+        cells = touch.cell[..., None] + np.arange(touch.k)
+        cells = np.broadcast_to(cells, chosen.shape)[chosen].astype(np.int64)
+        own = np.broadcast_to(touch.own[..., None], chosen.shape)[chosen]
+        return cells << 21 | own >> THREAD_BITS, own >> self.wave_shift
 
     def close(self) -> None:
         """A barrier: the workgroups' own accesses so far are ordered."""
@@ -278,55 +284,38 @@ class GlobalRaces:
 
     # --- reports -----------------------------------------------------------------------------------------------------
 
-    def report_first(
-        self,
-        machine: Any,
-        site: int,
-        region: Region,
-        shadow: RegionShadow,
-        cell: Any,
-        old: Any,
-        bad: Any,
-        kind: str,
-        earlier: str,
-        inside: bool,
-    ) -> None:
+    def report_first(self, touch: Touch, old: np.ndarray, bad: np.ndarray, earlier: str, inside: bool) -> None:
+        """Report the first of the conflicting cells."""
         g, b, part = (int(x[0]) for x in np.nonzero(bad))
-        at = int(np.broadcast_to(cell, bad.shape[:-1])[g, b]) + part
-        self.report(machine, site, region, shadow, at, int(old[g, b, part]), bad.any(axis=-1), kind, earlier, inside)
+        cell = int(np.broadcast_to(touch.cell, bad.shape[:-1])[g, b]) + part
+        same = touch.kind == "write" and earlier == "writes" and touch.writes_what_is_there(bad)
+        self.report(touch, cell, int(old[g, b, part]), bad.any(axis=-1), earlier, inside, same)
 
     def report(
-        self,
-        machine: Any,
-        site: int,
-        region: Region,
-        shadow: RegionShadow,
-        cell: int,
-        mark: int,
-        lanes: Any,
-        kind: str,
-        earlier: str,
-        inside: bool,
+        self, touch: Touch, cell: int, mark: int, lanes: Any, earlier: str, inside: bool, same: bool = False
     ) -> None:
+        """`mark` is the other side's; `same`: both store the same bits, so only the order is chance."""
+        machine, shadow, a = touch.machine, touch.shadow, touch.region.allocation
         reporter = machine.reporter
-        a = region.allocation
-        offset = (cell << shadow.shift) + region.origin - region.start
+        offset = (cell << shadow.shift) + touch.region.origin - touch.region.start
         index = a.coordinate(offset)
-        other_site = (
-            shadow.site_of(cell)
-            if earlier == "writes" and shadow.sites
-            else (shadow.reads[-1][1] if shadow.reads else site)
-        )
-        verb = {"read": "reads", "write": "writes", "atomic": "updates atomically"}[kind]
+        other_site = shadow.site_of(cell) if earlier == "writes" and shadow.sites else touch.site
+        if earlier == "reads" and shadow.reads:
+            other_site = shadow.reads[-1].site
+        verb = {"read": "reads", "write": "writes", "atomic": "updates atomically"}[touch.kind]
         who = "wave of the workgroup" if inside else "workgroup"
         where = index if index is not None else f"byte {offset}"
+        equal = ", with the same value" if same else ""
         known = mark != SEVERAL_GROUPS
         group, thread = (mark >> THREAD_BITS) - 1, mark & THREAD_MASK
+        fix = (
+            "put a barrier between them" if inside else "give each workgroup its own elements, use atomics, or split it"
+        )
         reporter.add(
             Finding(
-                "race",
-                f"one {who} {verb} `{a.name}` at {where} and another one {earlier} it",
-                **reporter.at(machine, site, lanes),
+                "same-value-write" if same else "race",
+                f"one {who} {verb} `{a.name}` at {where} and another one {earlier} it{equal}",
+                **reporter.at(machine, touch.site, lanes),
                 tensor=a.name,
                 index=index,
                 offset=offset,
@@ -334,63 +323,51 @@ class GlobalRaces:
                 other_block=machine.launch_block(group) if known else None,
                 other_thread=machine.launch_thread(thread) if known and thread != SEVERAL_WAVES else None,
                 missing="no barrier between the two accesses" if inside else "nothing orders workgroups of one launch",
+                severity="note" if same else "error",
                 why="they run in any order, so the result depends on chance",
-                fix="put a barrier between them"
-                if inside
-                else "give each workgroup its own elements, use atomics, or split the launch",
+                fix=fix,
             )
         )
 
-    def same_instruction(
-        self, machine: Any, site: int, region: Region, cell: Any, met: Any, m: Any, value: Any, n: int | None
-    ) -> None:
+    def same_instruction(self, touch: Touch, met: np.ndarray) -> None:
         """Lanes of one store that wrote one cell."""
-        own = self.own(machine)
-        whole = value if n is not None else value[..., None]
-        data = (
-            np.ascontiguousarray(np.broadcast_to(whole, (*own.shape, whole.shape[-1])))
-            .view(np.uint8)
-            .reshape(own.size, -1)
-        )
-        chosen = np.flatnonzero(expand(m, own.shape).reshape(-1))
-        cells = np.broadcast_to(cell, own.shape).reshape(-1)[chosen]
-        order = np.argsort(cells, kind="stable")
-        adjacent = cells[order][1:] == cells[order][:-1]
-        unequal = adjacent & (data[chosen][order][1:] != data[chosen][order][:-1]).any(axis=1)
-        partial = not adjacent.any()
-        first = (
-            int(chosen[order[1:][unequal][0]])
-            if unequal.any()
-            else int(np.flatnonzero(met.any(axis=-1).reshape(-1))[0])
-        )
-        same = not unequal.any() and not partial
-        rivals = chosen[(cells == np.broadcast_to(cell, own.shape).reshape(-1)[first]) & (chosen != first)]
+        own = touch.own
+        whole = touch.value if touch.n is not None else touch.value[..., None]
+        data = np.ascontiguousarray(np.broadcast_to(whole, (*own.shape, whole.shape[-1]))).view(np.uint8)
+        chosen = np.flatnonzero(expand(touch.m, own.shape).reshape(-1))
+        flat = np.broadcast_to(touch.cell, own.shape).reshape(-1)
+        order = chosen[np.argsort(flat[chosen], kind="stable")]
+        adjacent = flat[order][1:] == flat[order][:-1]
+        bits = data.reshape(own.size, -1)[order]
+        unequal = adjacent & (bits[1:] != bits[:-1]).any(axis=1)
+        same = bool(adjacent.any() and not unequal.any())
+        first = int(order[1:][unequal][0]) if unequal.any() else int(np.flatnonzero(met.any(axis=-1).reshape(-1))[0])
+        rivals = order[(flat[order] == flat[first]) & (order != first)]
+        self.report_meeting(touch, first, int(rivals[0]) if len(rivals) else None, same, int(met.any(axis=-1).sum()))
+
+    def report_meeting(self, touch: Touch, first: int, rival: int | None, same: bool, count: int) -> None:
+        """Two lanes (flat numbers) of one store met in a cell."""
+        machine, a = touch.machine, touch.region.allocation
         reporter = machine.reporter
-        flags = np.zeros(own.shape, bool)
+        flags = np.zeros(touch.own.shape, bool)
         flags.flat[first] = True
-        g, b = divmod(int(rivals[0]), machine.B) if len(rivals) else (0, 0)
-        a = region.allocation
-        offset = (
-            (int(np.broadcast_to(cell, own.shape).flat[first]) << self.shadow(region).shift)
-            + region.origin
-            - region.start
-        )
-        groups = {int(r) // machine.B for r in rivals} | {first // machine.B}
-        who = "threads of several workgroups" if len(groups) > 1 else "several threads"
+        cell = int(np.broadcast_to(touch.cell, touch.own.shape).flat[first])
+        offset = (cell << touch.shadow.shift) + touch.region.origin - touch.region.start
+        g, b = divmod(rival, machine.B) if rival is not None else (None, None)
+        apart = g is not None and g != first // machine.B
+        who = "threads of several workgroups" if apart else "several threads"
         reporter.add(
             Finding(
                 "same-value-write" if same else "race",
                 f"{who} write one element of `{a.name}` at the same time{', with the same value' if same else ''}",
-                **(reporter.at(machine, site, flags) | {"count": int(met.any(axis=-1).sum())}),
+                **(reporter.at(machine, touch.site, flags) | {"count": count}),
                 tensor=a.name,
                 index=a.coordinate(offset),
                 offset=offset,
-                other=reporter.span(site),
-                other_block=machine.block_of(g) if len(rivals) else None,
-                other_thread=machine.thread_of(b) if len(rivals) else None,
-                missing="no order between lanes of one store"
-                if len(groups) == 1
-                else "nothing orders workgroups of one launch",
+                other=reporter.span(touch.site),
+                other_block=machine.block_of(g) if g is not None else None,
+                other_thread=machine.thread_of(b) if b is not None else None,
+                missing="nothing orders workgroups of one launch" if apart else "no order between lanes of one store",
                 severity="note" if same else "error",
                 why="which value stays is not defined",
                 fix="let one thread write, or give each its own element",
