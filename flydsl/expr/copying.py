@@ -328,7 +328,8 @@ def _indirect(copy_atom: Any, base: Pointer, offsets: Tensor, registers: Tensor,
     for coord in _coords(extents):
         where = coord if len(coord) > 1 else coord[0]
         value_mode = (None, coord[0]) if isinstance(shape[0], tuple) else None
-        piece = slice_tensor(data, (value_mode, *coord[1:]) if len(shape) > 1 else value_mode)
+        is_nested = isinstance(data.plain.layout.shape, tuple)
+        piece = slice_tensor(data, (value_mode, *coord[1:]) if is_nested else value_mode)
         bit = None if pred is None else pred[where] if isinstance(pred, Tensor) else pred
         yield _Part(piece, values), add_offset(base, table[where]), bit
 

@@ -72,7 +72,8 @@ def value_of(type_: ir.Type) -> Any:
     value = table.get(type_, table)
     if value is table:
         kind, _, rest = str(type_).removeprefix("!fly.").partition("<")
-        value = table[type_] = parse_inner(kind, rest[1:-2])
+        text = rest[1:-2].replace("\\22", '"').replace("\\5C", "\\")  # as MLIR prints them inside a string
+        value = table[type_] = parse_inner(kind, text)
     return value
 
 

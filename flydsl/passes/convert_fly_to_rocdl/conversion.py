@@ -88,7 +88,7 @@ class Conversion:
 
     def elem(self, name: str) -> ir.Type:
         """Return the type in which an element lies in memory; narrower ones than a byte share bytes."""
-        return self.types.i8 if name.startswith(("f8", "f6", "f4")) or name == "i4" else self.types.by_name[name]
+        return self.types.i8 if name.startswith(("f8E", "f6E", "f4E")) or name == "i4" else self.types.by_name[name]
 
     def advance(self, pointer: ir.Value, elem: ir.Type, index: int | ir.Value) -> ir.Value:
         """Return an LLVM pointer moved by `index` elements."""
