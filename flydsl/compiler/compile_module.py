@@ -6,7 +6,6 @@ import time
 
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
-from flydsl.compiler.host_program import host_function
 from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
 from flydsl.ir.verify import verify
 from flydsl.ir import Trace, ir, print_op
@@ -16,12 +15,32 @@ from flydsl.utils import env
 from flydsl.utils.logger import log
 
 
+class MlirCompiler:
+    """The lowering step. Public tests replace `compile` to look at the traced module alone; nothing else should."""
+
+    @classmethod
+    def compile(cls, module: ir.Module, *, trace: Trace, dumper: Dumper | None, timer: StageTimer) -> ir.Module:
+        """Lower a traced module in place and return it."""
+        for pass_name in TO_LOWERED:
+            run_pass(pass_name, module, trace.types, trace.arch)
+            timer.mark(pass_name)
+            if dumper:
+                dumper.stage(pass_name, module)
+            if env.debug.print_after_all or env.debug.level >= 5:
+                log.warning("after %s:\n%s", pass_name, print_op(module))
+        if env.debug.enable_verifier:
+            verify(module, TO_LOWERED[-1])
+            timer.mark("verify")
+        module.operation.attributes["fly.lowered"] = ir.UnitAttr.get()
+        return module
+
+
 def compile_module(trace: Trace, name: str, context: CompilationContext) -> CompiledArtifact:
     """Return the artifact of a traced module; machine code is generated now only if it is asked for."""
     module = trace.module
     kernels = kernel_names(module)
     dumper = Dumper(kernels[0] if len(kernels) == 1 else name) if dumping() else None
-    timer = _Timer(name)
+    timer = StageTimer(name)
     verify(module, "tracing")
     timer.mark("verify")
     origin = module.operation.clone().operation  # passes rewrite the module in place; a copy is cheaper than its text
@@ -29,20 +48,9 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
         log.warning("traced module of %s:\n%s", name, print_op(origin))
     if dumper:
         dumper.write("origin", print_op(module, locations=True))
-    for pass_name in TO_LOWERED:
-        run_pass(pass_name, module, trace.types, trace.arch)
-        timer.mark(pass_name)
-        if dumper:
-            dumper.stage(pass_name, module)
-        if env.debug.print_after_all or env.debug.level >= 5:
-            log.warning("after %s:\n%s", pass_name, print_op(module))
-    if env.debug.enable_verifier:
-        verify(module, TO_LOWERED[-1])
-        timer.mark("verify")
-    artifact = CompiledArtifact(
-        name, trace.arch, module, host_function(module, name), CodegenRequest.of(context.hints), origin, tuple(kernels)
-    )
-    if dumper or env.compile.compile_only or env.debug.dump_asm:
+    module = MlirCompiler.compile(module, trace=trace, dumper=dumper, timer=timer)
+    artifact = CompiledArtifact(name, trace.arch, module, CodegenRequest.of(context.hints), origin, tuple(kernels))
+    if (dumper or env.compile.compile_only or env.debug.dump_asm) and artifact.is_lowered:
         _generate(artifact, dumper)
         timer.mark("code generation")
     timer.report()
@@ -76,7 +84,7 @@ def _generate(artifact: CompiledArtifact, dumper: Dumper | None) -> None:
         Dumper(artifact.kernel_names[0]).write("final_isa", generated.isa, "s")
 
 
-class _Timer:
+class StageTimer:
     """Time per stage, reported with FLYDSL_DEBUG=1."""
 
     def __init__(self, name: str):

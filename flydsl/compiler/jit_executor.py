@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flydsl.compiler.host_arrays import HostArray
+from flydsl.compiler.host_program import host_function
 from flydsl.ir import ir, print_op
 from flydsl.runtime import host_math
 from flydsl.runtime.kinds import Loaded, current_runtime
@@ -45,7 +46,7 @@ class CodegenRequest:
 
 @dataclass
 class CompiledArtifact:
-    """One specialisation: its lowered module and the text of its host function; machine code is made on first use.
+    """One specialisation: its lowered module; the host function and machine code are made on first use.
 
     `params` names the host function's flat arguments.
     """
@@ -53,7 +54,6 @@ class CompiledArtifact:
     name: str
     arch: str
     lowered: ir.Module
-    host_text: str
     request: CodegenRequest
     origin: ir.Operation
     kernel_names: tuple[str, ...] = ()
@@ -88,6 +88,16 @@ class CompiledArtifact:
     def dump(self, compiled: bool = True) -> None:
         """Print the IR after (`compiled`) or before lowering."""
         sys.stdout.write(f"{self.ir if compiled else self.source_ir}\n")
+
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the passes have run on the module."""
+        return "fly.lowered" in self.lowered.operation.attributes
+
+    @functools.cached_property
+    def host_text(self) -> str:
+        """The Python text of the host function."""
+        return host_function(self.lowered, self.name)
 
     @functools.cached_property
     def host(self) -> Callable:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import inspect
 import threading
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import flydsl
 from flydsl import arch as chips
-from flydsl.compiler.compile_module import compile_module
+from flydsl.compiler.compile_module import MlirCompiler, compile_module  # noqa: F401  (public tests reach it here)
 from flydsl.compiler.context import CompilationContext, checked_hints
 from flydsl.compiler.fingerprint import captured_state
 from flydsl.compiler.jit_argument import JitArgument, wrap
@@ -22,6 +24,11 @@ from flydsl.frontend import rewritten
 from flydsl.ir import Trace, emit, ir, is_tracing
 from flydsl.runtime.device import target_arch
 from flydsl.utils import env
+
+def _flydsl_key() -> str:
+    """Return what identifies the toolchain in cache keys: our version and the bindings'."""
+    return f"{flydsl.__version__}-{importlib.metadata.version('torch-mlir')}-{importlib.metadata.version('llvmlite')}"
+
 
 CacheInfo = namedtuple("CacheInfo", "hits misses currsize disk_size")
 
@@ -38,7 +45,7 @@ class JitFunction:
         self._artifacts: dict[Hashable, CompiledArtifact] = {}
         self._lock = threading.RLock()
         self._hits = self._misses = 0
-        self._last_compiled: CompiledArtifact | None = None
+        self._last_compiled: tuple[Hashable, CompiledArtifact] | None = None  # read by public tests
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self if obj is None else functools.partial(self, obj)
@@ -89,7 +96,7 @@ class JitFunction:
             self._misses += 1
             artifact = self._compile(arguments)
             self._artifacts[key] = artifact
-            self._last_compiled = artifact
+            self._last_compiled = (key, artifact)
             return artifact
 
     def launch(self, artifact: CompiledArtifact, arguments: Sequence[tuple[str, JitArgument]]) -> None:
