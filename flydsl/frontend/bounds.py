@@ -1,12 +1,12 @@
 """Bounds of run-time loops: 32-bit counters, or `index` for loops with init=."""
 
-import warnings
 from typing import Any
 
 from flydsl.diag import LoopBoundType, LoopStep, RangeArguments
 from flydsl.expr.numeric.base import Numeric, raw
 from flydsl.expr.numeric.classes import Index, Int32
 from flydsl.frontend.carry import RAW, is_static, kind_of
+from flydsl.frontend.warn import warn
 from flydsl.ir import current, emit1, ir
 
 _NAMES = ("start", "stop", "step")
@@ -55,7 +55,7 @@ def _as_i32(x: Any, which: str) -> "ir.Value":
     if value.type == types.i32:
         return value
     if value.type == types.index:
-        warnings.warn(f"for-loop {which}: an Index is converted to 32 bits", UserWarning, stacklevel=6)
+        warn(f"for-loop {which}: an Index is converted to 32 bits")
         return emit1("arith.index_cast", types.i32, (value,))
     raise LoopBoundType(which=which, type=value.type, advice="convert the bound: `.to(fx.Int32)`")
 

@@ -52,7 +52,7 @@ class Branch:
         """Begin the first branch."""
         site = self.site
         self.before = site.pick(variables)
-        self.heap = Heap([(n, variables[n]) for n in site.watch if n in variables])
+        self.heap = Heap(site.watch, variables)
         self.region.then()
 
     def middle(self, variables: dict) -> list:
@@ -80,19 +80,20 @@ class _Ending:
 
     def __init__(self, b: Branch, after_else: list):
         self.site, self.b, self.after_else = b.site, b, after_else
-        names = b.site.names
-        then_dead = self._dead(dict(zip(names, b.after_then)))
-        else_dead = not then_dead and self._dead(dict(zip(names, after_else)))
-        self.merge = Merge(b.region, then_dead, else_dead)
+        then_dead = self._dead(b.after_then)
+        self.merge = Merge(b.region, then_dead, not then_dead and self._dead(after_else))
 
-    def _dead(self, after: dict) -> bool:
-        return any(after.get(flag) is True for flag in self.site.flags)
+    def _dead(self, after: list) -> bool:
+        """Return whether a branch ended in a jump: one of its flags is statically true."""
+        flags = self.site.flags
+        return bool(flags) and any(value is True for name, value in zip(self.site.names, after) if name in flags)
 
     def run(self) -> list:
         b, site = self.b, self.site
         changed = b.heap.changed()
-        self.merge.then_view = {id(cell.obj): x for cell, x, _ in changed}
-        self.merge.else_view = {id(cell.obj): y for cell, _, y in changed}
+        if changed:
+            self.merge.then_view = {id(cell.obj): x for cell, x, _ in changed}
+            self.merge.else_view = {id(cell.obj): y for cell, _, y in changed}
         values = list(b.before)
         slots = []
         for i, (name, old, x, y) in enumerate(zip(site.names, b.before, b.after_then, self.after_else)):
@@ -132,7 +133,9 @@ class _Ending:
             self._fail(name, "else" if x is old else "then" if y is old else "else", m, swapped=y is old)
 
     def _add_objects(self, changed: list) -> list:
-        cells = []
+        cells: list = []
+        if not changed:
+            return cells
         changed_here = {c[0] for c in self.site.changes}
         for cell, x, y in changed:
             try:

@@ -8,6 +8,7 @@ branch is traced.
 
 import dataclasses
 import sys
+from collections.abc import Iterable
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -87,11 +88,14 @@ class Heap:
 
     __slots__ = ("cells",)
 
-    def __init__(self, roots: list[tuple[str, Any]]):
+    def __init__(self, names: Iterable[str], variables: dict):
         self.cells: list[Cell] = []
         seen: set[int] = set()
-        for name, obj in roots:
-            self._follow(name, obj, seen)
+        for name in names:
+            obj = variables.get(name)
+            cls = obj.__class__
+            if cls is tuple or (_kinds[cls] if cls in _kinds else mutability(obj)):
+                self._follow(name, obj, seen)
 
     def _follow(self, name: str, obj: Any, seen: set[int]) -> None:
         if obj.__class__ is tuple:

@@ -17,6 +17,7 @@ from flydsl.frontend.heap import mutability
 from flydsl.frontend.merge import mismatch_error
 from flydsl.frontend.regions import fillers
 from flydsl.frontend.site import UNBOUND, Site, is_internal_name
+from flydsl.frontend.warn import warn
 
 _MUTATORS = frozenset(
     (
@@ -92,6 +93,7 @@ class LoopCarry:
             if value is not UNBOUND and (name in site.live or name in site.checked):
                 self.nodes[name] = carry.plan(value)
         self.places = _places(site, variables)
+        self.counters = _counters(site, variables)
         self.sizes = [(name, obj, _keys(obj)) for name, obj in _resizable(site, variables)]
 
     def initial(self) -> list:
@@ -121,6 +123,7 @@ class LoopCarry:
         for name, node in self.nodes.items():
             self._flatten(node, variables.get(name, UNBOUND), out, name, name)
         self._check_sizes()
+        self._check_counters()
         for place in self.places:
             self._flatten(place.node, place.get(), out, place.label, place.name)
         return out
@@ -143,6 +146,15 @@ class LoopCarry:
                 word = "length" if isinstance(obj, list) else "keys"
                 detail = f"expected {kind} of {word} {_size(keys)}, got {kind} of {word} {_size(now)}"
                 self._fail(name, name, Mismatch("", detail, [], []))
+
+    def _check_counters(self) -> None:
+        for name, obj, attribute, value in self.counters:
+            if getattr(obj, attribute, value) != value:
+                text = (
+                    f"'{name}.{attribute}' changes once, while the body of the {self.site.construct} loop is traced, and "
+                    f"not in each iteration; make it an fx.Int32 or fx.Float32 before the loop to have it carried"
+                )
+                warn(text, self.site.spans.get(name) or self.site.span)
 
     def _fail(self, label: str, name: str, m: Mismatch) -> None:
         site = self.site
@@ -179,6 +191,18 @@ class LoopCarry:
             if value is UNBOUND and variables.get(name, UNBOUND) is not UNBOUND:
                 note_region_local(self.site, name, True)
         return [after[n] for n in self.site.names]
+
+
+def _counters(site: Site, variables: dict) -> list[tuple]:
+    """Return (name, object, attribute, value) of Python numbers that methods called in the body could change."""
+    found = []
+    for name, kind, _ in site.changes:
+        obj = variables.get(name, UNBOUND)
+        if kind != "call" or obj is UNBOUND or name in site.names or not mutability(obj):
+            continue
+        numbers = ((a, getattr(obj, a, None)) for a in _attributes_set_by_methods(obj))
+        found += [(name, obj, a, v) for a, v in numbers if carry.kind_of(v) == carry.NUMBER]
+    return found
 
 
 def _resizable(site: Site, variables: dict) -> list[tuple[str, Any]]:

@@ -303,3 +303,41 @@ def test_right_side_that_reads_memory_is_guarded(word, expected):
     assert text.index(expected) < text.index("llvm.load")
     cheap, _ = traced(lambda n, m: n > 0 and m > 3, [Int32, Int32])
     assert "scf.if" not in str(cheap.module)
+
+
+class Stage:
+    def __init__(self):
+        self.count = 0
+        self.total = Int32(0)
+
+    def step(self, i):
+        self.count += 1
+        self.total = self.total + i
+
+
+def test_numbers_changed_by_methods_in_a_loop_are_warned_about():
+    def body(n, m):
+        stage = Stage()
+        for i in range(n):
+            stage.step(i)
+        return stage.total
+
+    line = body.__code__.co_firstlineno + 3
+    with pytest.warns(UserWarning, match="'stage.count' changes once") as caught:
+        run = hosted(body, [Int32, Int32])
+    assert [(w.filename, w.lineno) for w in caught] == [(__file__, line)]
+    assert run(5, 0) == [10]
+
+
+def test_an_index_bound_is_converted_with_a_warning():
+    from flydsl.expr.numeric.classes import Index
+
+    def body(n, m):
+        for i in range(Index(n)):
+            m = m + i
+        return m
+
+    with pytest.warns(UserWarning, match="Index is converted to 32 bits") as caught:
+        run = hosted(body, [Int32, Int32])
+    assert caught[0].lineno == body.__code__.co_firstlineno + 1
+    assert run(4, 1) == [7]
