@@ -155,6 +155,11 @@ class IntTuple(FlyValue, plains=(int, tuple, type(None), la.Sym, la.Basis)):
 
     unpack = to_py_value
 
+    def __bool__(self) -> bool:
+        if type(self.plain) is tuple:
+            return bool(self.plain)
+        return bool(self.to_py_value())  # a run-time leaf is refused like a scalar
+
     def __index__(self) -> int:
         return self.get_static_leaf_int
 

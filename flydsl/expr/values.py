@@ -85,6 +85,9 @@ class FlyValue:
             raise StaleValue(dtype=self.__class__.__name__)
         return self._value
 
+    def __bool__(self) -> bool:
+        return True
+
     def __str__(self) -> str:
         return f"{type(self).__name__}<{inner_text(self.plain)}>"
 

@@ -5,6 +5,7 @@ from typing import Any
 from flydsl.diag import ConditionNotBoolean
 from flydsl.expr.numeric.base import Numeric, raw, wrap
 from flydsl.expr.numeric.classes import Boolean
+from flydsl.expr.values import FlyValue
 from flydsl.ir import current, emit1, ir
 
 _PYTHON, _SCALAR, _RAW, _VECTOR = range(4)
@@ -25,6 +26,8 @@ def _kind(cls: type) -> int:
             kind = _SCALAR
         elif issubclass(cls, ir.Value):
             kind = _RAW
+        elif issubclass(cls, FlyValue):
+            kind = _PYTHON  # layouts, tensors and atoms are there or not: `atom or other`
         else:
             kind = _VECTOR if getattr(cls, "ir_value", None) is not None else _PYTHON
         _kinds[cls] = kind
