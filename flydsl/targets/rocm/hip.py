@@ -117,7 +117,9 @@ def load_module(code: bytes) -> int:
 def get_function(module: int, name: str) -> int:
     """Return the handle of a kernel of a module."""
     function = _P()
-    check(library().hipModuleGetFunction(ctypes.byref(function), module, name.encode()), f"hipModuleGetFunction({name})")
+    check(
+        library().hipModuleGetFunction(ctypes.byref(function), module, name.encode()), f"hipModuleGetFunction({name})"
+    )
     return function.value
 
 
@@ -154,5 +156,8 @@ def max_active_blocks(function: int, block_lanes: int, lds_bytes: int) -> int:
     """Return how many workgroups of a kernel one compute unit holds."""
     count = _I()
     call = library().hipModuleOccupancyMaxActiveBlocksPerMultiprocessor
-    check(call(ctypes.byref(count), function, block_lanes, lds_bytes), "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor")
+    check(
+        call(ctypes.byref(count), function, block_lanes, lds_bytes),
+        "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+    )
     return count.value

@@ -13,7 +13,7 @@ from flydsl.arch import Chip
 from flydsl.diag import Span
 from flydsl.diag.errors.target import NoGpuModule, RocmOpLeft
 from flydsl.ir import PassManager, ir, translate_module_to_llvmir, walks
-from flydsl.targets.rocm import attributes, bridges, guards, intrinsics
+from flydsl.targets.rocm import attributes, bridges, guards, intrinsics, shuffles
 from flydsl.targets.rocm.llvm_text import to_llvm22
 from flydsl.targets.rocm.options import CodegenOptions
 from flydsl.targets.rocm.prepare import finish, prepare
@@ -71,7 +71,7 @@ def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> De
         odd_types = guards.check_types(device)
         _check_limits(device, kernels, chip)
         _drop_host(host)
-        for name, formats in prepare(device, bridges.RULES).items():
+        for name, formats in prepare(device, bridges.RULES | shuffles.rules(chip)).items():
             kernels[name].printf_formats = formats
         _run_pipeline(host, chip)
         module = _unwrap(find_gpu_module(host))
