@@ -29,6 +29,9 @@ class KernelContext:
         self.function: ir.Operation | None = None
 
 
+_ATTRIBUTE_KEYWORDS = ("unit_attrs", "value_attrs")
+
+
 class KernelFunction:
     """A kernel. Called inside a jit function it returns a `KernelLauncher`; anywhere else it raises."""
 
@@ -46,15 +49,27 @@ class KernelFunction:
         trace = current() if is_tracing() else None
         if trace is None or trace.scope is None or trace.scope.kind != "host":
             raise KernelOutsideJit(kernel=self.name)
+        attrs = {n: kwargs.pop(n) for n in _ATTRIBUTE_KEYWORDS if n in kwargs and n not in self.signature.parameters}
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return KernelLauncher(self, bound, trace)
+        return KernelLauncher(self, bound, trace, **attrs)
 
 
 class KernelLauncher:
-    """A kernel with its arguments; `launch` states the grid and traces the body."""
+    """A kernel with its arguments; `launch` states the grid and traces the body.
 
-    def __init__(self, kernel: KernelFunction, bound: inspect.BoundArguments, trace: Trace):
+    Attributes of the kernel's function may be given here or at `launch`, which wins.
+    """
+
+    def __init__(
+        self,
+        kernel: KernelFunction,
+        bound: inspect.BoundArguments,
+        trace: Trace,
+        unit_attrs: Sequence[str] | None = None,
+        value_attrs: dict[str, Any] | None = None,
+    ):
+        self.unit_attrs, self.value_attrs = tuple(unit_attrs or ()), dict(value_attrs or {})
         self.kernel = kernel
         self.bound = bound
         self.trace = trace
@@ -86,7 +101,8 @@ class KernelLauncher:
         if declared and static_block and declared != static_block:
             raise BlockSizeConflict(kernel=self.kernel.name, launched=static_block, declared=declared)
         arguments = KernelArguments(self.kernel.signature, self.bound)
-        attrs = _extra_attributes(unit_attrs, value_attrs, cluster_sizes)
+        units, valued = (*self.unit_attrs, *(unit_attrs or ())), {**self.value_attrs, **(value_attrs or {})}
+        attrs = _extra_attributes(units, valued, cluster_sizes)
         context = trace_kernel(self.kernel, arguments, self.trace, declared or static_block, attrs)
         smem = self._dynamic_bytes(smem, context)
         _emit_launch(self.trace, context, arguments, (grid_sizes, block_sizes, cluster_sizes), smem, stream)
@@ -228,7 +244,8 @@ def _extra_attributes(
 ) -> dict[str, ir.Attribute]:
     attrs = {name: ir.UnitAttr.get() for name in unit_attrs or ()}
     for name, value in (value_attrs or {}).items():
-        attrs[name] = _attribute(value)
+        if value is not None:
+            attrs[name] = _attribute(value)
     if cluster is not None and all(isinstance(n, int) for n in cluster):
         attrs["known_cluster_size"] = ir.DenseI32ArrayAttr.get(list(cluster))
     return attrs

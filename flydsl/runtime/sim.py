@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from flydsl.runtime.kinds import say_once
 from flydsl.targets.sim import Allocation, Program, SimOptions
 from flydsl.utils import env
+
+
+_by_address: dict[int, tuple[str, Any]] = {}
+
+
+@contextmanager
+def addressable(**arrays: Any) -> Iterator[None]:
+    """Let kernels reach these arrays through raw addresses (`fx.Pointer` and `Int64` arguments) inside the block.
+
+    A tensor argument says itself what memory it has; an address does not, and access to unknown memory is a fault.
+    """
+    from flydsl.compiler.host_arrays import host_array
+
+    saved = dict(_by_address)
+    for name, array in arrays.items():
+        host = host_array(array)
+        _by_address[host.address] = (name, host)
+    try:
+        yield
+    finally:
+        _by_address.clear()
+        _by_address.update(saved)
 
 
 class SimRuntime:
@@ -30,7 +53,9 @@ class SimLoaded:
 
     def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:
         """Return the launch function of one host call; `buffers` are the arrays that its kernels may access."""
-        allocations = [allocation(name, array) for name, array in buffers]
+        given = {array.address for _, array in buffers}
+        known = [pair for address, pair in _by_address.items() if address not in given]
+        allocations = [allocation(name, array) for name, array in (*buffers, *known)]
         options = sim_options()
 
         def launch(
