@@ -31,6 +31,7 @@ class Site:
     live: frozenset[str]
     checked: frozenset[str]
     changes: tuple[tuple, ...] = ()
+    handed_on: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
     spans: dict[str, Span] = field(default_factory=dict)
     else_spans: dict[str, Span] = field(default_factory=dict)

@@ -95,7 +95,8 @@ def _site(node: ast.For, rw, result: "_Yield | None") -> tuple:
     site = rw.make_site("for", node, node.iter, names, live, checked, inside)
     rw.add_flags(site, node)
     site.has_tuple_target = isinstance(node.target, (ast.Tuple, ast.List))
-    site.changes = () if result is not None else tuple(inside.changes)
+    if result is not None:
+        site.changes = site.handed_on = ()
     site.spans = rw.spans_of(inside)
     site.carried = rw.carried(site)
     return site, names

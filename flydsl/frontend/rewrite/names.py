@@ -21,6 +21,8 @@ class Names:
     stores: dict[str, ast.AST] = field(default_factory=dict)
     loads: dict[str, ast.AST] = field(default_factory=dict)
     changes: dict[tuple, ast.AST] = field(default_factory=dict)
+    arguments: set[str] = field(default_factory=set)  # names that are arguments of calls
+    changed_inside: set[str] = field(default_factory=set)  # names whose containers nested functions change
     captured: set[str] = field(default_factory=set)
     rebound_inside: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
@@ -41,6 +43,8 @@ class Names:
         self.stores.update(other.stores)
         _add_first(self.loads, other.loads)
         self.changes.update(other.changes)
+        self.arguments |= other.arguments
+        self.changed_inside |= other.changed_inside
         self.captured |= other.captured
         self.rebound_inside |= other.rebound_inside
         self.globals |= other.globals
@@ -97,6 +101,7 @@ def _visit(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
         _children(node, n, hidden)
     elif kind is ast.Call:
         n.has_call = True
+        n.arguments.update(a.id for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Name))
         if isinstance(node.func, ast.Attribute):
             _method(node.func, n)
         _children(node, n, hidden)
@@ -210,7 +215,7 @@ def _scope(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
     n.rebound_inside |= declared | (inner.rebound_inside - own)
     n.captured |= declared
     n.sees_all = n.sees_all or inner.sees_all
-    n.changes.update({k: v for k, v in inner.changes.items() if k[0] in free})
+    n.changed_inside |= {k[0] for k in inner.changes if k[0] in free} | (inner.changed_inside - own)
 
 
 def _evaluated_here(node: ast.AST) -> list[ast.AST]:

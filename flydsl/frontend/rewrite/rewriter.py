@@ -47,6 +47,7 @@ class Rewriter:
         self.deleted: set[str] = set()
         self.global_names: set[str] = set()
         self.rebound: set[str] = set()
+        self.changed_inside: set[str] = set()
         self.in_try = unit.helper
 
     # --- functions -----------------------------------------------------------------------------------------------
@@ -59,6 +60,7 @@ class Rewriter:
         self.locals = self.locals | own
         self.global_names = names.globals
         self.rebound = names.rebound_inside
+        self.changed_inside = names.changed_inside
         self.deleted = names.deleted
         always = names.captured | names.rebound_inside | names.nonlocals
         mark_liveness(body, own | set(names.loads) if names.sees_all else always)
@@ -156,6 +158,8 @@ class Rewriter:
     ) -> Site:
         site = Site(construct, self.span(node, end), names, live, checked)
         site.changes = tuple(inside.changes)
+        if inside.has_call:
+            site.handed_on = tuple(sorted(inside.arguments | self.changed_inside))
         return site
 
     def add_flags(self, site: Site, node: ast.stmt) -> None:

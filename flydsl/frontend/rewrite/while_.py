@@ -74,7 +74,6 @@ def _site(node: ast.While, rw) -> tuple:
     checked = frozenset(n for n in names if n not in live and n not in inside.loads and not n.startswith("_fly_"))
     site = rw.make_site("while", node, node.test, names, live, checked, inside)
     rw.add_flags(site, node)
-    site.changes = tuple(inside.changes)
     site.spans = rw.spans_of(inside)
     site.has_else = bool(node.orelse) or hasattr(node, "fly_had_else")
     site.carried = rw.carried(site)

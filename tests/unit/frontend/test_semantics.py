@@ -383,3 +383,66 @@ def test_explicit_state_of_init_loops():
 def test_regions_left_by_caught_exceptions_are_taken_back():
     run = hosted(with_and_try, [Int32, Int32])
     assert run(5, 1) == [110]  # the exceptions are those of the trace, so they happen whatever n and m are
+
+
+def hidden_changes_by_methods_helpers_and_closures(n, m):
+    class State:
+        def __init__(self, x):
+            self.x = x
+            self.parts = [x, x]
+            self.fixed = 3
+
+        def step(self, i):
+            self.x = self.x + i
+            self.parts[1] = self.parts[1] + self.fixed
+
+    def closure(i):
+        boxed[0] = boxed[0] + i
+
+    state, boxed, given = State(n), [m], {"k": [n, m]}
+    for i in range(m):
+        state.step(i)
+        closure(i)
+        change_argument(given, i)
+    while n > 0:
+        change_argument(given, n)
+        n = n - 1
+    return state.x, state.parts, boxed, given["k"]
+
+
+def change_argument(d, i):
+    if i > 1:
+        d["k"][0] = d["k"][0] + i
+    d["k"][1] = d["k"][1] + 1
+
+
+def left_over_values_do_no_harm(n, m):
+    class Cache:
+        def __init__(self):
+            self.last = None
+
+        def put(self, x):
+            self.last = x
+
+    cache = Cache()
+    scratch = [n, m]
+    for i in range(n):
+        cache.put(i)
+        keep(scratch, i)
+        m = m + scratch[0]
+    for i in range(m):
+        cache.put(i)
+        keep(scratch, i)
+        n = n + scratch[0] + cache.last
+    return n, m
+
+
+def keep(scratch, i):
+    scratch[0] = i + 1
+
+
+@pytest.mark.parametrize("fn", [hidden_changes_by_methods_helpers_and_closures, left_over_values_do_no_harm])
+def test_hidden_changes(fn):
+    run = hosted(fn, [Int32, Int32])
+    for n, m in GRID:
+        assert [int(x) for x in run(n, m)] == ints(fn(n, m)), (n, m)

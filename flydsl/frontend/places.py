@@ -1,0 +1,246 @@
+"""Places that the body of a run-time loop changes in place: slots of lists and dicts, attributes, DSL objects.
+
+Seen: `x[i] = v`, `obj.attr = v`, `xs.append(v)`, `atom.set_value(...)` in the body itself; their values must keep
+structure and type. Hidden: what a called method, helper or nested function may change; there only scalars and
+vectors are carried, and one that changes its type is lost after the loop (using it then is an error), since it may
+be a temporary.
+"""
+
+from collections.abc import Iterator
+from dis import get_instructions
+from types import FunctionType
+from typing import Any
+
+from flydsl.expr.numeric.base import Numeric
+from flydsl.expr.vector import Vector
+from flydsl.frontend import carry
+from flydsl.frontend.carry import LEAF, Mismatch, Node, Same
+from flydsl.frontend.escape import Escaped
+from flydsl.frontend.heap import mutability
+from flydsl.frontend.site import UNBOUND, Site
+from flydsl.ir import current, ir
+
+_MUTATORS = frozenset(
+    "append extend insert pop remove clear sort reverse update setdefault popitem add discard".split()
+)
+_HIDDEN_LIMIT = 256  # slots behind the objects that a body hands on
+_DEPTH = 3  # containers in containers
+
+
+class Place:
+    """A slot of a container, an attribute of an object, or a whole DSL object (`key` None)."""
+
+    __slots__ = ("entered", "hidden", "key", "lost", "name", "node", "obj")
+
+    def __init__(self, name: str, obj: Any, key: Any, hidden: bool = False):
+        self.name, self.obj, self.key, self.hidden = name, obj, key, hidden
+        self.node: Node = carry.plan(self.get())
+        self.lost = False
+
+    def get(self) -> Any:
+        if self.key is None:
+            return self.obj
+        kind, key = self.key
+        return self.obj[key] if kind == "item" else getattr(self.obj, key)
+
+    def set(self, value: Any) -> None:
+        if self.key is None:
+            _copy_state(value, self.obj)
+            return
+        kind, key = self.key
+        if kind == "item":
+            self.obj[key] = value
+        else:
+            setattr(self.obj, key, value)
+
+    def enter(self, values: Iterator) -> None:
+        """Hold the value that the iteration starts with."""
+        self.entered = self.node.rebuild(values)
+        self.set(self.entered)
+
+    def flatten_or_forget(self, out: list) -> None:
+        """Append the IR values at the end of the body; where they do not fit, those of its start."""
+        size = len(out)
+        try:
+            self.node.flatten(self.get(), out)
+        except (Mismatch, LookupError, AttributeError):
+            self.lost = True
+            del out[size:]
+            self.node.flatten(self.entered, out)
+
+    def leave(self, values: Iterator, site: Site) -> None:
+        """Hold the value after the loop."""
+        after = self.node.rebuild(values)
+        if not self.lost:
+            self.set(after)
+        elif self._is_there():
+            self.set(Escaped(self.name, site))
+
+    def _is_there(self) -> bool:
+        try:
+            self.get()
+        except (LookupError, AttributeError):
+            return False
+        return True
+
+    @property
+    def label(self) -> str:
+        if self.key is None:
+            return self.name
+        kind, key = self.key
+        return f"{self.name}[{key!r}]" if kind == "item" else f"{self.name}.{key}"
+
+
+def _copy_state(new: Any, obj: Any) -> None:
+    """Make `obj` hold what `new` holds, attribute by attribute."""
+    for cls in type(obj).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            if slot not in ("__dict__", "__weakref__") and hasattr(new, slot):
+                object.__setattr__(obj, slot, getattr(new, slot))
+    if hasattr(obj, "__dict__"):
+        obj.__dict__.update(new.__dict__)
+
+
+# --- seen ------------------------------------------------------------------------------------------------------------
+
+
+def changed_places(site: Site, variables: dict) -> list[Place]:
+    """Return the places that the body changes itself."""
+    places: dict[tuple, Place] = {}
+    for name, kind, key in site.changes:
+        obj = variables.get(name, UNBOUND)
+        if obj is UNBOUND or name in site.names:
+            continue
+        for one in _changed_keys(obj, kind, key):
+            place = Place(name, obj, one)
+            if one is None or place.node.__class__ is not Same or kind != "call":
+                places.setdefault((id(obj), one), place)
+    return list(places.values())
+
+
+def _changed_keys(obj: Any, kind: str, key: Any) -> list:
+    """Return the keys of an object that a change of this kind can touch; [None] for a whole DSL object."""
+    if carry.kind_of(obj) == LEAF:
+        return [None] if kind == "attr" or kind == "call" and key.startswith("set") else []
+    if kind == "call":
+        return [("item", k) for k in keys_of(obj)] if key in _MUTATORS and isinstance(obj, (list, dict)) else []
+    if kind == "attr":
+        return [("attr", key)] if mutability(obj) and hasattr(obj, key) else []
+    if not isinstance(obj, (list, dict)):
+        return []
+    if key is None:
+        return [("item", k) for k in keys_of(obj)]
+    return [("item", key)] if _has(obj, key) else []
+
+
+def resizable(site: Site, variables: dict) -> list[tuple[str, Any]]:
+    """Return the lists and dicts whose length or keys the body could change."""
+    found = {}
+    for name, kind, key in site.changes:
+        obj = variables.get(name, UNBOUND)
+        grows = key in _MUTATORS if kind == "call" else kind == "item"
+        if isinstance(obj, (list, dict)) and grows and name not in site.names:
+            found[id(obj)] = (name, obj)
+    return list(found.values())
+
+
+def _has(obj: Any, key: Any) -> bool:
+    return key in obj if isinstance(obj, dict) else isinstance(key, int) and -len(obj) <= key < len(obj)
+
+
+def keys_of(obj: Any) -> list:
+    """Return the keys of a dict, the indices of a list."""
+    if isinstance(obj, dict):
+        return list(obj)
+    return list(range(len(obj))) if isinstance(obj, list) else []
+
+
+# --- hidden ----------------------------------------------------------------------------------------------------------
+
+
+def hidden_places(site: Site, variables: dict) -> list[Place]:
+    """Return the places that methods, helpers and nested functions called in the body may change."""
+    search = _Search()
+    for name, kind, _ in site.changes:
+        obj = variables.get(name, UNBOUND)
+        if kind == "call" and obj is not UNBOUND and name not in site.names and not isinstance(obj, (list, dict)):
+            search.follow(name, obj, 0, _attributes_set_by_methods(obj))
+    for name in site.handed_on:
+        obj = variables.get(name, UNBOUND)
+        if obj is not UNBOUND and name not in site.names:
+            search.follow(name, obj, 0, None)
+    return search.found
+
+
+class _Search:
+    """Walks from objects to the slots that hold scalars and vectors of this function."""
+
+    def __init__(self):
+        self.found: list[Place] = []
+        self.seen: set[int] = set()
+        self.blocks: list | None = None
+
+    def follow(self, name: str, obj: Any, depth: int, attributes: tuple[str, ...] | None) -> None:
+        """Collect the slots of an object; of its attributes that are scalars only `attributes`, None for all."""
+        if not mutability(obj) or id(obj) in self.seen or depth > _DEPTH:
+            return
+        self.seen.add(id(obj))
+        is_container = isinstance(obj, (list, dict))
+        kind, keys = ("item", keys_of(obj)) if is_container else ("attr", list(obj.__dict__))
+        for key in keys:
+            value = obj[key] if is_container else obj.__dict__[key]
+            if mutability(value):
+                self.follow(name, value, depth + 1, None if attributes is None else _attributes_set_by_methods(value))
+            elif (is_container or attributes is None or key in attributes) and self._is_carried(value):
+                self.found.append(Place(name, obj, (kind, key), hidden=True))
+
+    def _is_carried(self, value: Any) -> bool:
+        if len(self.found) >= _HIDDEN_LIMIT:
+            return False
+        if isinstance(value, Numeric) and value.is_static():
+            return True
+        if not isinstance(value, (Numeric, Vector)) or value._scope is not current().scope:
+            return False  # a value of another function must not even be looked at
+        owner = value.value.owner
+        block = owner if isinstance(owner, ir.Block) else ir.InsertionPoint(owner.operation).block
+        return any(block == b for b in self._visible())
+
+    def _visible(self) -> list:
+        """Return the blocks whose values can be used here; others hold what ended regions left."""
+        if self.blocks is None:
+            block = current().ip.block
+            self.blocks = [block]
+            op = block.owner.operation
+            while op.parent is not None and op.name not in ("func.func", "gpu.func", "llvm.func"):
+                self.blocks.append(ir.InsertionPoint(op).block)
+                op = op.parent.operation
+        return self.blocks
+
+
+_set_attributes: dict[type, tuple[str, ...]] = {}
+
+
+def _attributes_set_by_methods(obj: Any) -> tuple[str, ...]:
+    """Return the attributes that the methods of a user's class assign, found in their bytecode."""
+    cls = obj.__class__
+    known = _set_attributes.get(cls)
+    if known is None:
+        methods = [
+            m for c in cls.__mro__ for n, m in vars(c).items() if isinstance(m, FunctionType) and n != "__init__"
+        ]
+        stores = [i.argval for m in methods for i in get_instructions(m) if i.opname == "STORE_ATTR"]
+        known = _set_attributes[cls] = tuple(dict.fromkeys(stores)) if mutability(obj) else ()
+    return known
+
+
+def counters(site: Site, variables: dict) -> list[tuple]:
+    """Return (name, object, attribute, value) of Python numbers that methods called in the body could change."""
+    found = []
+    for name, kind, _ in site.changes:
+        obj = variables.get(name, UNBOUND)
+        if kind != "call" or obj is UNBOUND or name in site.names or not mutability(obj):
+            continue
+        numbers = ((a, getattr(obj, a, None)) for a in _attributes_set_by_methods(obj))
+        found += [(name, obj, a, v) for a, v in numbers if carry.kind_of(v) == carry.NUMBER]
+    return found
