@@ -7,6 +7,11 @@ from flydsl.layout.view import Ptr, element_bits
 from flydsl.passes.convert_fly_to_rocdl.conversion import Conversion, Raw, rule
 
 
+def stored_bits(elem: str) -> int:
+    """Return the bits that an element takes in memory: an i1 takes a byte."""
+    return 8 if elem == "i1" else element_bits(elem)
+
+
 @rule("from_llvm_ptr")
 def _from_llvm_ptr(conv: Conversion, op: ir.Operation) -> None:
     conv.define(op.result, op.operands[0])
@@ -20,7 +25,7 @@ def _to_llvm_ptr(conv: Conversion, op: ir.Operation) -> None:
 
 def buffer_address(conv: Conversion, raw: Raw) -> ir.Value:
     """Return a buffer pointer's resource moved to its offset: only an offset of 0 keeps the bounds."""
-    return conv.advance(raw.pointer, conv.elem(raw.info.elem), raw.offset)
+    return conv.advance(raw.pointer, memory_type(conv, conv.elem(raw.info.elem)), raw.offset)
 
 
 @rule("alloca")
@@ -29,10 +34,10 @@ def _alloca(conv: Conversion, op: ir.Operation) -> None:
     info: Ptr = value_of(op.result.type)
     elems = ir.IntegerAttr(op.attributes["elems"]).value
     if element_bits(info.elem) in (4, 6):
-        elems = -(-elems * element_bits(info.elem) // 8)
-    align = max(info.align_bytes, min(16, elems * element_bits(info.elem) // 8))
+        elems = -(-elems * stored_bits(info.elem) // 8)
+    align = max(info.align_bytes, min(16, elems * stored_bits(info.elem) // 8))
     attrs = {
-        "elem_type": ir.TypeAttr.get(conv.elem(info.elem)),
+        "elem_type": ir.TypeAttr.get(memory_type(conv, conv.elem(info.elem))),
         "alignment": ir.IntegerAttr.get(conv.types.i64, align),
     }
     pointer_type = conv.types.llvm_ptr(LLVM_SPACE[REGISTER])
@@ -71,7 +76,7 @@ def _recast_iter(conv: Conversion, op: ir.Operation) -> None:
     raw = conv.pointer(op.operands[0])
     offset = raw.offset
     if raw.is_buffer:
-        offset = _scaled(conv, offset, element_bits(raw.info.elem), element_bits(value_of(op.result.type).elem))
+        offset = _scaled(conv, offset, stored_bits(raw.info.elem), stored_bits(value_of(op.result.type).elem))
     conv.define(op.result, raw.pointer, offset)
 
 
@@ -104,12 +109,12 @@ def _ptr_add(conv: Conversion, op: ir.Operation) -> None:
     if raw.is_buffer:
         conv.define(op.result, raw.pointer, _add_offset(conv, raw.offset, dynamic, static))
         return
-    bits = element_bits(raw.info.elem)
+    bits = stored_bits(raw.info.elem)
     pointer = raw.pointer
     if bits % 8:
         conv.define(op.result, _advance_packed(conv, pointer, dynamic, static, bits))
         return
-    elem = conv.elem(raw.info.elem)
+    elem = memory_type(conv, conv.elem(raw.info.elem))
     if dynamic is not None:
         pointer = conv.advance(pointer, elem, dynamic)
     conv.define(op.result, conv.advance(pointer, elem, static))
@@ -160,7 +165,7 @@ def effective(conv: Conversion, raw: Raw) -> ir.Value:
 
 def byte_offset(conv: Conversion, raw: Raw) -> ir.Value:
     """Return the offset of a buffer pointer in bytes."""
-    return scaled_bytes(conv, raw.offset, element_bits(raw.info.elem))
+    return scaled_bytes(conv, raw.offset, stored_bits(raw.info.elem))
 
 
 def scaled_bytes(conv: Conversion, offset: ir.Value, bits: int) -> ir.Value:
