@@ -1,5 +1,7 @@
 """Addresses, bounds, buffer resources, LDS, private memory, atomics: results and reports."""
 
+import os
+
 import numpy as np
 import pytest
 from kernels_ir import VEC_ADD, kernel, lds_array, module, softmax
@@ -314,3 +316,27 @@ def test_text_that_does_not_parse_is_an_error_of_ours() -> None:
         _ = Program("module { gpu.func }").kernels
     with pytest.raises(SimBadModule):
         Program(VEC_ADD.replace("arith.addf", "arith.addx")).launch("vec_add", (1, 1, 1), (64, 1, 1), [])
+
+
+def test_views_of_one_array_as_arguments() -> None:
+    """A whole array and a shorter view of it that starts at the same address."""
+    whole = np.arange(256, dtype=np.float32)
+    out = np.zeros(256, np.float32)
+    program = Program(VEC_ADD)
+    allocations = [allocation("A", whole), allocation("B", whole[:64]), allocation("C", out)]
+    args = [whole.ctypes.data, whole.ctypes.data, out.ctypes.data, 64]
+    program.launch("vec_add", (1, 1, 1), (256, 1, 1), args, allocations)
+    assert (out[:64] == 2 * whole[:64]).all()
+    with pytest.raises(SimFindings) as caught:
+        program.launch("vec_add", (1, 1, 1), (256, 1, 1), [*args[:3], 128], allocations)
+    assert caught.value.findings[0].tensor == "B"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="the system does not list mappings")
+def test_bare_addresses_are_checked_against_the_process_memory() -> None:
+    a, c = np.ones(64, np.float32), np.zeros(64, np.float32)
+    program = Program(VEC_ADD)
+    program.launch("vec_add", (1, 1, 1), (64, 1, 1), [a.ctypes.data, a.ctypes.data, c.ctypes.data, 64], [])
+    assert (c == 2).all()
+    with pytest.raises(SimFindings):
+        program.launch("vec_add", (1, 1, 1), (64, 1, 1), [64, a.ctypes.data, c.ctypes.data, 64], [])

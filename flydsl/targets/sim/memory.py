@@ -42,8 +42,9 @@ class Buffer:
 class Region(Buffer):
     """One allocation. The view may begin up to 15 bytes before it and end after it, in the same memory granule."""
 
-    def __init__(self, allocation: Allocation, number: int):
+    def __init__(self, allocation: Allocation, number: int, is_mapping: bool = False):
         self.allocation = allocation
+        self.is_mapping = is_mapping
         self.number = number
         self.start = allocation.address
         self.end = allocation.address + allocation.nbytes
@@ -174,29 +175,59 @@ def park_inactive(addr: Any, m: Any) -> Any:
 
 
 class GlobalMemory:
-    """The allocations of a launch, sorted by address."""
+    """The allocations of a launch, sorted by address. They may overlap: arguments can be views of one array."""
 
     def __init__(self, allocations: tuple[Allocation, ...]):
-        ordered = sorted((a for a in allocations if a.nbytes > 0), key=lambda a: (a.address, -a.nbytes))
+        ordered = sorted((a for a in allocations if a.nbytes > 0), key=lambda a: a.address)
         self.regions = [Region(a, i) for i, a in enumerate(ordered)]
         self.starts = [r.start for r in self.regions]
-        self.start_array = np.array(self.starts, np.int64)
-        self.end_array = np.array([r.end for r in self.regions], np.int64)
+        self.mappings: list[Region] = []
+        self.is_disjoint = all(a.end <= b.start for a, b in zip(self.regions, self.regions[1:]))
 
-    def find(self, address: int) -> Region | None:
-        """Return the allocation that holds `address`."""
-        i = bisect.bisect_right(self.starts, address) - 1
-        while i >= 0:
-            if address < self.regions[i].end:
-                return self.regions[i]
-            i -= 1
-            if i >= 0 and self.regions[i].end <= address and self.starts[i] != self.starts[i + 1]:
-                break
+    def find(self, address: int, name: str = "") -> Region | None:
+        """Return the allocation that holds `address`: of several the one called `name`, else the largest."""
+        if self.is_disjoint and not self.mappings:
+            i = bisect.bisect_right(self.starts, address) - 1
+            return self.regions[i] if i >= 0 and address < self.regions[i].end else None
+        found = [r for r in self.regions if r.start <= address < r.end]
+        named = [r for r in found if r.allocation.name == name]
+        if not found:
+            found = [r for r in self.mappings if r.start <= address < r.end]
+        return max(named or found, key=lambda r: r.end - r.start, default=None)
+
+    def base_regions(self, args: list[Any], names: list[str]) -> list[Region | None]:
+        """Return, per kernel argument, the allocation that a pointer argument points into.
+
+        A pointer to memory that nobody registered (a bare address) gets the whole mapping of the process around it,
+        so that
+        only accesses outside any mapping are found there.
+        """
+        return [None if a is None else self.find(int(a), n) or self.mapping(int(a), n) for a, n in zip(args, names)]
+
+    def mapping(self, address: int, name: str) -> Region | None:
+        """Return the process's mapping around `address`, or None where there is none or the system does not tell."""
+        for start, end, writable in process_mappings():
+            if start <= address < end:
+                a = Allocation(f"{name} (a bare address)", start, end - start, dtype="bytes", writable=writable)
+                self.mappings.append(Region(a, len(self.regions), is_mapping=True))
+                return self.mappings[-1]
         return None
 
-    def base_regions(self, args: list[Any]) -> list[Region | None]:
-        """Return, per kernel argument, the allocation that a pointer argument points into."""
-        return [self.find(int(a)) if isinstance(a, (int, np.integer)) and int(a) > 4096 else None for a in args]
+
+def process_mappings() -> list[tuple[int, int, bool]]:
+    """Return (start, end, writable) of the readable memory of this process; empty where /proc does not exist."""
+    try:
+        with open("/proc/self/maps") as f:
+            lines = f.read().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        span, mode = line.split()[:2]
+        if mode[0] == "r" and not line.endswith(("[vsyscall]", "[vvar]")):
+            start, _, end = span.partition("-")
+            found.append((int(start, 16), int(end, 16), mode[1] == "w"))
+    return found
 
 
 class GlobalAccess:

@@ -178,7 +178,9 @@ def run_launch(
     memory = GlobalMemory(config.allocations)
     reporter = Reporter(text.name, text.sites, options)
     wave_size = 32 if arch.startswith(("gfx10", "gfx11", "gfx12")) else 64
-    bases = memory.base_regions([a if p[1][0] == "p" else None for a, p in zip(args, text.params)])
+    bases = memory.base_regions(
+        [a if p[1][0] == "p" else None for a, p in zip(args, text.params)], [p[0] for p in text.params]
+    )
     lds_bytes, arrays = lds_layout(text, config)
     launch = LaunchState(
         config, options, wave_size, memory, bases, reporter, None, arch, text.private_bytes, text.private_arrays,

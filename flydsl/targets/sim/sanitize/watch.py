@@ -90,19 +90,19 @@ class Watch:
     # --- global ------------------------------------------------------------------------------------------------------
 
     def global_load(self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any) -> None:
-        if self.races is not None:
+        if self.races is not None and not region.is_mapping:
             self.races.load(machine, site, region, off, nbytes, m)
 
     def global_store(
         self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any, value: Any, n: int | None
     ) -> None:
-        if self.races is not None:
+        if self.races is not None and not region.is_mapping:
             self.races.store(machine, site, region, off, nbytes, m, value, n)
 
     def global_atomic(
         self, machine: Any, site: int, region: Any, off: Any, nbytes: int, lanes: Any, shape: tuple
     ) -> None:
-        if self.races is not None:
+        if self.races is not None and not region.is_mapping:
             self.races.atomic(machine, site, region, off, nbytes, lanes, shape)
 
     # --- LDS ---------------------------------------------------------------------------------------------------------
