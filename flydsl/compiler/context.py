@@ -21,7 +21,13 @@ KNOWN_HINTS = (
     "ktrace_blocks",
     "opt_level",
 )
-_local = threading.local()
+
+
+class _Ambient(threading.local):
+    stack: tuple[CompilationContext, ...] = ()
+
+
+ambient = _ambient = _Ambient()  # `ambient.stack`: for hot paths
 
 
 def checked_hints(hints: dict[str, Any] | None) -> dict[str, Any]:
@@ -46,20 +52,19 @@ class CompilationContext:
     @classmethod
     def get_current(cls) -> CompilationContext | None:
         """Return this thread's innermost context, or None."""
-        stack = getattr(_local, "stack", None)
-        return stack[-1] if stack else None
+        return _ambient.stack[-1] if _ambient.stack else None
 
     @classmethod
     @contextmanager
     def create(cls, hints: dict[str, Any] | None = None) -> Iterator[CompilationContext]:
         """Enter a context that inherits the ambient hints."""
         context = cls({**cls.get_compile_hints(), **(hints or {})})
-        stack = _local.__dict__.setdefault("stack", [])
-        stack.append(context)
+        outer = _ambient.stack
+        _ambient.stack = (*outer, context)
         try:
             yield context
         finally:
-            stack.pop()
+            _ambient.stack = outer
 
     @classmethod
     def compile_hints(cls, hints: dict[str, Any]) -> Any:

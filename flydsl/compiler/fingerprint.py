@@ -1,55 +1,407 @@
-"""What a traced function's result can depend on beside its arguments: its code, closure values and globals, and those of its helpers."""
+"""What a traced function's result can depend on beside its arguments: its code, closure, globals and attributes, and those of its helpers.
+
+`captured_state(function)` walks all of it once and returns a `Captured`: a digest that is the same in every process (for the cache key), the
+entries it is made of (for `flydsl cache explain`), and `holds()`, a generated function that tells in nanoseconds per read whether anything
+has changed since. The walk follows what the bytecode reads; code of Python, NumPy, torch and this package is taken by its name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from types import CodeType, FunctionType
+import enum
+import functools
+import hashlib
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
-_SIMPLE = (int, float, str, bytes, bool, type(None), complex)
+from flydsl.compiler.code_reads import code_reads
+from flydsl.utils import env
+
+TRUSTED = frozenset(sys.stdlib_module_names) | {
+    "flydsl", "numpy", "torch", "ml_dtypes", "torch_mlir", "llvmlite", "pytest", "_pytest", "hypothesis",
+}  # fmt: skip
+_PLAIN = frozenset({int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented)})
+_CLASS_NOISE = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__abstractmethods__", "_abc_impl", "__firstlineno__"})
+_MOST_ENTRIES = 50_000
+_MISSING = object()
+NOT_BOUND = object()
 
 
-def captured_state(func: Any) -> Hashable:
-    """Return a hashable summary of the state that `func` captures."""
-    return _function(func, set())
+class Captured:
+    """The state that one function captures."""
+
+    def __init__(self, entries: tuple[tuple[str, str], ...], holds: Callable[[], bool], opaque: tuple[str, ...]):
+        self.entries = entries
+        self.holds = holds
+        self.opaque = opaque  # what has no description that another process could compare: such functions stay out of the disk cache
+        text = "\n".join(f"{path}\0{value}" for path, value in entries)
+        self.digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _function(func: Any, seen: set[int]) -> Hashable:
-    if id(func) in seen:
-        return "seen"
-    seen.add(id(func))
-    code = func.__code__
-    cells = tuple(_value(c.cell_contents, seen) if _filled(c) else "empty" for c in func.__closure__ or ())
-    names = _global_names(code)
-    captured = func.__globals__
-    found = tuple((n, _value(captured[n], seen)) for n in names if n in captured)
-    return (code, cells, found)
+def captured_state(function: Any, bound: Any = NOT_BOUND) -> Captured:
+    """Return the captured state of a function, and of the object it is bound to."""
+    walk = _Walk()
+    if bound is not NOT_BOUND:
+        walk.value("self", bound)
+    walk.value(getattr(function, "__name__", "function"), function)
+    walk.finish()
+    env.watch(walk.check_absent, walk.check_equal)
+    return Captured(tuple(walk.entries), walk.guard(), tuple(walk.opaque))
 
 
-def _filled(cell: Any) -> bool:
+class _Walk:
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, str]] = []
+        self.opaque: list[str] = []
+        self.seen: dict[int, str] = {}
+        self.checks: list[str] = []
+        self.names: dict[str, Any] = {"same_list": _same_list}
+        self.slots: set[tuple[int, Any]] = set()
+        self.absent: dict[int, tuple[Mapping, set[str]]] = {}
+        self.read_names: set[str] = set()
+        self.instances: list[tuple[str, Any, set[str]]] = []
+
+    # --- the guard ---------------------------------------------------------------------------------------------------
+
+    def keep(self, value: Any) -> str:
+        name = f"k{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def check_item(self, mapping: Mapping, key: Any, value: Any) -> None:
+        """Check that `mapping[key]` stays this object."""
+        if (id(mapping), key) not in self.slots:
+            self.slots.add((id(mapping), key))
+            self.checks.append(f"{self.keep(mapping)}[{key!r}] is {self.keep(value)}")
+
+    def check_equal(self, mapping: Mapping, key: Any, value: Any) -> None:
+        """Check that `mapping[key]` stays equal to a text."""
+        self.checks.append(f"{self.keep(mapping)}[{key!r}] == {value!r}")
+
+    def check_attribute(self, owner: Any, attribute: str, value: Any) -> None:
+        """Check that `owner.attribute` stays this object."""
+        self.checks.append(f"{self.keep(owner)}.{attribute} is {self.keep(value)}")
+
+    def check_absent(self, mapping: Mapping, key: str) -> None:
+        """Check that `mapping` stays without `key`."""
+        self.absent.setdefault(id(mapping), (mapping, set()))[1].add(key)
+
+    def guard(self) -> Callable[[], bool]:
+        checks = [f"{self.keep(m.keys())}.isdisjoint({self.keep(frozenset(keys))})" for m, keys in self.absent.values()]
+        checks += self.checks
+        body = " and\n            ".join(checks) or "True"
+        text = f"def holds():\n    try:\n        return ({body})\n    except (KeyError, AttributeError, ValueError):\n        return False\n"
+        parameters = ", ".join(self.names)
+        inner = "\n".join(f"    {line}" for line in text.splitlines())
+        namespace: dict[str, Any] = {}
+        exec(f"def make({parameters}):\n{inner}\n    return holds\n", namespace)
+        return namespace["make"](**self.names)
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def put(self, path: str, text: str) -> None:
+        self.entries.append((path, text))
+
+    def value(self, path: str, value: Any) -> None:
+        """Add a value that is reached by `path`; who calls this has added the check of the slot that holds it."""
+        if type(value) in _PLAIN:
+            self.put(path, f"{type(value).__name__} {value!r}")
+            return
+        if not isinstance(value, tuple):  # whether equal constants are one object differs between processes
+            first = self.seen.setdefault(id(value), path)
+            if first is not path:
+                self.put(path, f"see {first}")
+                return
+            self.keep(value)  # ids stay unique while the guard lives
+        if len(self.entries) > _MOST_ENTRIES:
+            self.opaque.append(f"{path}: too much state")
+            return
+        self._compound(path, value)
+
+    def _compound(self, path: str, value: Any) -> None:
+        if isinstance(value, enum.Enum):
+            self.put(path, f"{_name(type(value))}.{value.name} {value.value!r}")
+        elif isinstance(value, (tuple, list)):
+            self._sequence(path, value)
+        elif isinstance(value, dict):
+            self._dict(path, value)
+        elif isinstance(value, (set, frozenset)):
+            self.put(path, f"{_name(type(value))} {sorted(map(repr, value))}")
+            if isinstance(value, set):
+                self.checks.append(f"{self.keep(value)} == {self.keep(frozenset(value))}")
+        elif isinstance(value, ModuleType):
+            self._module(path, value)
+        elif isinstance(value, FunctionType):
+            self._function(path, value)
+        elif isinstance(value, type):
+            self._class(path, value)
+        else:
+            self._object(path, value)
+
+    def _sequence(self, path: str, value: Any) -> None:
+        self.put(path, f"{_name(type(value))} of {len(value)}")
+        if isinstance(value, list):
+            self.checks.append(f"same_list({self.keep(value)}, {self.keep(tuple(value))})")
+        for i, item in enumerate(value):
+            self.value(f"{path}[{i}]", item)
+
+    def _dict(self, path: str, value: dict) -> None:
+        self.put(path, f"{_name(type(value))} of {len(value)}")
+        self.checks.append(f"len({self.keep(value)}) == {len(value)}")
+        for i, (key, item) in enumerate(value.items()):
+            if type(key) in (str, int):
+                self.check_item(value, key, item)
+                self.value(f"{path}[{key!r}]", item)
+            else:
+                self.checks.append(f"{self.keep(value)}[{self.keep(key)}] is {self.keep(item)}")
+                self.value(f"{path} key {i}", key)
+                self.value(f"{path} value {i}", item)
+
+    def _module(self, path: str, module: ModuleType) -> None:
+        """A module that is used as a value, not through an attribute: everything public in it counts."""
+        self.put(path, f"module {module.__name__}")
+        if not _trusted(module.__name__):
+            for name, item in list(vars(module).items()):
+                if not name.startswith("__"):
+                    self.check_item(vars(module), name, item)
+                    self.value(f"{path}.{name}", item)
+
+    def _function(self, path: str, function: FunctionType) -> None:
+        if _trusted(function.__module__):
+            self.put(path, f"function {_name(function)}")
+            return
+        code = function.__code__
+        reads = code_reads(code)
+        self.put(path, f"function {function.__qualname__} {reads.digest}")
+        self.read_names |= reads.names
+        for attribute in ("__code__", "__defaults__", "__kwdefaults__"):
+            self.check_attribute(function, attribute, getattr(function, attribute))
+        for i, default in enumerate(function.__defaults__ or ()):
+            self.value(f"{path} default {i}", default)
+        for name, default in (function.__kwdefaults__ or {}).items():
+            self.check_item(function.__kwdefaults__, name, default)
+            self.value(f"{path} default {name}", default)
+        self.put(f"{path} annotations", ", ".join(f"{n}: {_annotation(a)}" for n, a in _annotations(function).items()))
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+            self._cell(f"{path} closure {name}", cell)
+        for chain in reads.globals:
+            self._global(path, function.__globals__, chain)
+        for chain in reads.imports:
+            self._import(path, chain)
+
+    def _cell(self, path: str, cell: CellType) -> None:
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            self.put(path, "empty")
+            return
+        self.check_attribute(cell, "cell_contents", value)
+        self.value(path, value)
+
+    def _global(self, path: str, namespace: dict[str, Any], chain: tuple[str, ...]) -> None:
+        name, *attributes = chain
+        if name not in namespace:
+            self.check_absent(namespace, name)
+            return
+        module = namespace.get("__name__", "")
+        self.check_item(namespace, name, namespace[name])
+        self._attributes(f"global {module}.{name}", namespace[name], attributes)
+
+    def _import(self, path: str, chain: tuple[str, ...]) -> None:
+        module, *names = chain
+        if _trusted(module):
+            return
+        if module not in sys.modules:
+            try:
+                importlib.import_module(module)  # the function imports it when it is traced
+            except ImportError:
+                self.put(f"{path} import {module}", "missing")
+                return
+        for name in names:
+            self._attributes(f"import {module}", sys.modules[module], [name])
+        if not names:
+            self.value(f"import {module}", sys.modules[module])
+
+    def _attributes(self, path: str, value: Any, attributes: list[str]) -> None:
+        """Follow attributes through modules; what they end in is taken whole."""
+        while attributes and isinstance(value, ModuleType) and not _trusted(value.__name__):
+            name, *attributes = attributes
+            namespace = vars(value)
+            path = f"{path}.{name}"
+            if name not in namespace:
+                self.check_absent(namespace, name)
+                return
+            self.check_item(namespace, name, namespace[name])
+            value = namespace[name]
+        if isinstance(value, ModuleType) and _trusted(value.__name__):
+            self.put(".".join([path, *attributes]), f"module {value.__name__}")
+        else:
+            self.value(path, value)
+
+    def _class(self, path: str, cls: type) -> None:
+        self.put(path, f"class {_name(cls)}")
+        for base in cls.__mro__:
+            if not _trusted(base.__module__):
+                self._class_body(path if base is cls else f"{path} base {base.__qualname__}", base)
+
+    def _class_body(self, path: str, cls: type) -> None:
+        members = [(n, v) for n, v in vars(cls).items() if n not in _CLASS_NOISE]
+        self.checks.append(f"len({self.keep(vars(cls))}) == {len(vars(cls))}")
+        for name, member in members:
+            self.check_item(vars(cls), name, member)
+            if name in ("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"):
+                continue
+            self.value(f"{path}.{name}", member)
+        fields = cls.__dict__.get("__annotations__", {})
+        self.put(f"{path} fields", ", ".join(f"{n}: {_annotation(a)}" for n, a in fields.items()))
+
+    # --- objects -----------------------------------------------------------------------------------------------------
+
+    def _object(self, path: str, value: Any) -> None:
+        state = getattr(type(value), "__captured__", None)
+        if state is not None:  # ours: kernels, jit functions and what wraps them
+            self.put(path, _name(type(value)))
+            for name, item in state(value):
+                self.value(f"{path}.{name}", item)
+            return
+        wrapped = _wrapped(value)
+        if wrapped:
+            self.put(path, _name(type(value)))
+            for name, item in wrapped:
+                self.value(f"{path}.{name}", item)
+        elif isinstance(value, BuiltinFunctionType) or hasattr(value, "__objclass__"):
+            self.put(path, f"builtin {_name(value)}")
+        elif _trusted(type(value).__module__) and type(value) is not SimpleNamespace:
+            self._known_object(path, value)
+        else:
+            self._instance(path, value)
+
+    def _instance(self, path: str, value: Any) -> None:
+        """An object of a user's class: its class now; of its attributes those whose names occur in the code, at the end."""
+        self.put(path, f"object of {_name(type(value))}")
+        self.check_attribute(value, "__class__", type(value))
+        self.value(f"class of {path}", type(value))
+        self.instances.append((path, value, set()))
+
+    def finish(self) -> None:
+        """Add the attributes of objects; code that is reached through them may read further ones."""
+        changed = True
+        while changed:
+            changed = False
+            for path, value, done in list(self.instances):
+                for name in self._attribute_names(value):
+                    if name not in done:
+                        done.add(name)
+                        changed = True
+                        self._instance_attribute(path, value, name)
+
+    def _attribute_names(self, value: Any) -> list[str]:
+        everything = not self.read_names.isdisjoint({"getattr", "vars", "__dict__", "fields", "asdict", "astuple"})
+        state = getattr(value, "__dict__", {})
+        names = [*state, *_slots(type(value))]
+        names += [n for n in sorted(self.read_names) if n not in state and hasattr(type(value), n)]
+        return [n for n in names if everything or n in self.read_names]
+
+    def _instance_attribute(self, path: str, value: Any, name: str) -> None:
+        state = getattr(value, "__dict__", {})
+        if name in state:
+            self.check_item(state, name, state[name])
+            self.value(f"{path}.{name}", state[name])
+        elif name in _slots(type(value)):
+            item = getattr(value, name, _MISSING)
+            if item is not _MISSING:
+                self.check_attribute(value, name, item)
+                self.value(f"{path}.{name}", item)
+        elif hasattr(value, "__dict__"):
+            self.check_absent(state, name)
+
+    def _known_object(self, path: str, value: Any) -> None:
+        kind = _name(type(value))
+        top = type(value).__module__.partition(".")[0]
+        if top == "flydsl":
+            self._ours(path, value, kind)
+        elif top == "numpy" and hasattr(value, "tobytes") and hasattr(value, "dtype"):
+            self._numpy(path, value, kind)
+        elif top == "torch" and hasattr(value, "data_ptr"):
+            self.put(path, f"{kind} {value.dtype} {tuple(value.shape)} {tuple(value.stride())} {value.device}")
+        else:
+            text = repr(value)
+            self.put(path, kind if " at 0x" in text else f"{kind} {text}")
+
+    def _ours(self, path: str, value: Any, kind: str) -> None:
+        if hasattr(value, "plain"):
+            self.put(path, f"{kind} {value.plain!r}")
+        elif hasattr(type(value), "__dataclass_fields__"):
+            self.put(path, kind)
+            for name in type(value).__dataclass_fields__:
+                self.value(f"{path}.{name}", getattr(value, name))
+        else:
+            text = repr(value)
+            if " at 0x" not in text:
+                self.put(path, f"{kind} {text}")
+            else:
+                self._instance_of_ours(path, value, kind)
+
+    def _instance_of_ours(self, path: str, value: Any, kind: str) -> None:
+        self.put(path, kind)
+        state = {**getattr(value, "__dict__", {}), **{n: getattr(value, n) for n in _slots(type(value)) if hasattr(value, n)}}
+        for name, item in state.items():
+            self.value(f"{path}.{name}", item)
+
+    def _numpy(self, path: str, value: Any, kind: str) -> None:
+        data = value.tobytes()
+        self.put(path, f"{kind} {value.dtype} {value.shape} {hashlib.sha256(data).hexdigest()}")
+        if value.shape or kind.endswith("ndarray"):
+            self.checks.append(f"{self.keep(value)}.tobytes() == {self.keep(data)}")
+
+
+def _wrapped(value: Any) -> list[tuple[str, Any]]:
+    """Return what a callable object calls."""
+    if isinstance(value, MethodType):
+        return [("__func__", value.__func__), ("__self__", value.__self__)]
+    if isinstance(value, (functools.partial, functools.partialmethod)):
+        return [("func", value.func), ("args", value.args), ("keywords", value.keywords)]
+    if isinstance(value, (staticmethod, classmethod)):
+        return [("__func__", value.__func__)]
+    if isinstance(value, property):
+        return [("fget", value.fget), ("fset", value.fset)]
+    if isinstance(value, functools.cached_property):
+        return [("func", value.func)]
+    if hasattr(value, "__wrapped__") and _trusted(type(value).__module__):
+        return [("__wrapped__", value.__wrapped__)]
+    return []
+
+
+def _same_list(value: list, items: tuple) -> bool:
+    return len(value) == len(items) and all(a is b for a, b in zip(value, items, strict=True))
+
+
+def _slots(cls: type) -> list[str]:
+    names: list[str] = []
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+    return [n for n in names if n not in ("__dict__", "__weakref__")]
+
+
+def _trusted(module: str | None) -> bool:
+    return module is None or module.partition(".")[0] in TRUSTED
+
+
+def _name(value: Any) -> str:
+    module = getattr(value, "__module__", None)
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__qualname__
+    return f"{module}.{name}" if module else name
+
+
+def _annotations(value: Any) -> dict[str, Any]:
     try:
-        cell.cell_contents
-    except ValueError:
-        return False
-    return True
+        return value.__annotations__
+    except NameError:  # Python 3.14 evaluates them now, and a name is gone
+        return {}
 
 
-def _global_names(code: CodeType) -> tuple[str, ...]:
-    names = set(code.co_names)
-    for const in code.co_consts:
-        if isinstance(const, CodeType):
-            names.update(_global_names(const))
-    return tuple(sorted(names))
-
-
-def _value(value: Any, seen: set[int]) -> Hashable:
-    if isinstance(value, _SIMPLE):
-        return (type(value), value)
-    if isinstance(value, (tuple, list)):
-        return (type(value), tuple(_value(v, seen) for v in value))
-    if isinstance(value, dict):
-        return tuple((_value(k, seen), _value(v, seen)) for k, v in value.items())
-    inner = getattr(value, "func", None) if not isinstance(value, FunctionType) else value
-    if isinstance(inner, FunctionType) and not inner.__module__.startswith("flydsl."):
-        return _function(inner, seen)
-    return ("object", id(value))
+def _annotation(value: Any) -> str:
+    return value if isinstance(value, str) else _name(value) if isinstance(value, type) else repr(value)

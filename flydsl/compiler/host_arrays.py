@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from flydsl.diag import TensorDtype
+from flydsl.diag import TensorDtype, TensorMemory
 
 TORCH_ELEMENTS = {
     "float16": "f16",
@@ -79,14 +81,47 @@ def host_array(tensor: Any, missing_ok: bool = False) -> HostArray | None:
 def _numpy(array: np.ndarray) -> HostArray:
     elem = _element(NUMPY_ELEMENTS, array.dtype.name, "NumPy")
     size = array.itemsize
+    if not array.dtype.isnative:
+        raise TensorMemory(library="NumPy", problem=f"its bytes are in the order of another machine ({array.dtype.str})")
+    if not array.flags.aligned or any(s % size for s in array.strides):
+        raise TensorMemory(library="NumPy", problem=f"its elements are not aligned to their {size} bytes")
     strides = tuple(s // size for s in array.strides)
     return HostArray(array.ctypes.data, array.shape, strides, elem, size, -1, array)
+
+
+def address_function(array: np.ndarray) -> Callable[[np.ndarray], int]:
+    """Return the fastest way to the address of arrays like this one."""
+    try:
+        _from_buffer(array)
+    except (TypeError, ValueError, BufferError):
+        return _address_by_ctypes
+    return _address_of
+
+
+def _address_of(array: np.ndarray) -> int:
+    """Return the address; through the buffer interface (0.2 us instead of 1), which writable contiguous arrays have."""
+    try:
+        return _addressof(_from_buffer(array))
+    except (TypeError, ValueError, BufferError):
+        return array.ctypes.data
+
+
+def _address_by_ctypes(array: np.ndarray) -> int:
+    return array.ctypes.data
+
+
+_addressof, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
 
 
 def _torch(tensor: Any) -> HostArray:
     name = str(tensor.dtype).removeprefix("torch.")
     elem = _element(TORCH_ELEMENTS, name, "torch")
-    device = tensor.device.index or 0 if tensor.device.type == "cuda" else -1
+    kind = tensor.device.type
+    if kind not in ("cpu", "cuda"):
+        raise TensorMemory(library="torch", problem=f"it is on device '{kind}', which kernels cannot reach")
+    if str(tensor.layout) != "torch.strided":
+        raise TensorMemory(library="torch", problem=f"its layout is {tensor.layout}")
+    device = tensor.device.index or 0 if kind == "cuda" else -1
     return HostArray(
         tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), elem, tensor.element_size(), device, tensor
     )

@@ -7,13 +7,16 @@ value inside, and at each launch the flat machine values: pointers as integers, 
 from __future__ import annotations
 
 import ctypes
+import functools
 import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flydsl import layout as la
 from flydsl.compiler.host_arrays import HostArray, host_array
-from flydsl.diag import ArgumentType, StrideNotUnit, TensorRank
+from flydsl.diag import ArgumentRange, ArgumentType, StrideNotUnit, TensorExtent, TensorRank
 from flydsl.dialects import type_of
 from flydsl.expr.enum import AddressSpace, space_name
 from flydsl.expr.numeric import Boolean, Float32, Int32, Int64, Numeric
@@ -21,6 +24,9 @@ from flydsl.expr.typing import Constexpr, Pointer, Stream, Tensor
 from flydsl.expr.values import wrap as wrap_value
 from flydsl.ir import get_context, get_types, ir
 from flydsl.layout.view import MemRef, Ptr
+
+
+LARGEST_EXTENT = 2**31 - 1  # extents are 32-bit values in kernels
 
 
 class JitArgument:
@@ -77,6 +83,7 @@ class MemRefJitArg(JitArgument):
         self.array = array
         self.align = assumed_align or 0
         self.stride_width = 32 if use_32bit_stride else 64
+        self.has_default_layout = dynamic_layout and not self.align and not use_32bit_stride
         self._shape_div: dict[int, int] = {}
         self._stride_div: dict[int, int] = {}
         self._plain: MemRef | None = None
@@ -88,6 +95,7 @@ class MemRefJitArg(JitArgument):
     rank = property(lambda self: len(self.array.shape))
     dtype = property(lambda self: self.array.elem)
     is_layout_dynamic = property(lambda self: bool(self._shape_div or self._stride_div))
+    leading_dim = property(lambda self: next((i for i in range(self.rank) if i not in self._stride_div), -1))
     shape_dyn_indices = property(lambda self: sorted(self._shape_div))
     stride_dyn_indices = property(lambda self: sorted(self._stride_div))
 
@@ -99,6 +107,7 @@ class MemRefJitArg(JitArgument):
             if leading_dim < 0:
                 raise StrideNotUnit(shape=self.array.shape, strides=strides)
         (leading_dim,) = self._dims(leading_dim)
+        self.has_default_layout = self.has_default_layout and divisibility == 1
         if strides[leading_dim] != 1:
             raise ValueError(f"leading_dim={leading_dim} has stride {strides[leading_dim]}, not 1")
         self._check_divisibility([divisibility])
@@ -119,6 +128,7 @@ class MemRefJitArg(JitArgument):
 
     def _mark(self, table: dict[int, int], dims: int | Sequence[int], divisibility: int | Sequence[int]) -> None:
         dims = self._dims(dims)
+        self.has_default_layout = False
         divs = [divisibility] * len(dims) if isinstance(divisibility, int) else list(divisibility)
         if len(divs) != len(dims):
             raise ValueError(f"{len(dims)} dims but {len(divs)} divisibilities")
@@ -167,6 +177,8 @@ class MemRefJitArg(JitArgument):
     def flat(self) -> list[int]:
         array = self.array
         shape = [array.shape[i] for i in sorted(self._shape_div)]
+        if shape and max(shape) > LARGEST_EXTENT:
+            raise TensorExtent(shape=array.shape)
         stride = [array.strides[i] for i in sorted(self._stride_div)]
         return [array.address, *shape, *stride]
 
@@ -208,7 +220,7 @@ class PointerJitArg(JitArgument):
     ):
         address = pointer.value if isinstance(pointer, ctypes.c_void_p) else pointer
         self.address = int(address or 0)
-        self.plain = Ptr(element_type.element.mlir, space_name(address_space), alignment or 0)
+        self.plain = _pointer(element_type, address_space, alignment or 0)
 
     def signature(self) -> Hashable:
         return ("pointer", self.plain)
@@ -221,6 +233,12 @@ class PointerJitArg(JitArgument):
 
     def flat(self) -> list[int]:
         return [self.address]
+
+
+@functools.lru_cache(maxsize=None)
+def _pointer(element_type: type[Numeric], address_space: AddressSpace, alignment: int) -> Ptr:
+    """Return one object per type: the fast path compares by identity."""
+    return Ptr(element_type.element.mlir, space_name(address_space), alignment)
 
 
 def from_c_void_p(
@@ -239,8 +257,25 @@ class NumericJitArg(JitArgument):
 
     def __init__(self, cls: type[Numeric], value: Any):
         self.dsl_type = cls
-        number = cls(value.value if isinstance(value, Numeric) else value)
-        self.number = number.value
+        value = value.value if isinstance(value, Numeric) else value
+        if type(value) is int and cls.is_integer and not self.low <= value <= self.high:
+            raise ArgumentRange(value=value, dtype=cls.__name__, low=self.range[0], high=self.range[1])
+        self.number = cls(value).value
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The least and the greatest value of an integer class."""
+        cls = self.dsl_type
+        return (-(1 << cls.width - 1), (1 << cls.width - 1) - 1) if cls.signed else (0, (1 << cls.width) - 1)
+
+    @property
+    def low(self) -> int:
+        """The least value that is accepted: bit patterns of the other sign are."""
+        return -(1 << self.dsl_type.width - 1)
+
+    @property
+    def high(self) -> int:
+        return (1 << self.dsl_type.width) - 1
 
     def signature(self) -> Hashable:
         return self.dsl_type
@@ -406,6 +441,8 @@ def wrap(value: Any, annotation: Any, parameter: str, function: str) -> JitArgum
         return StreamJitArg(value)
     if is_type_param_annotation(annotation) or isinstance(value, type):
         return StaticJitArg(value)
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        value = value.item()
     if isinstance(annotation, type) and issubclass(annotation, Numeric) and isinstance(value, (int, float, bool)):
         return NumericJitArg(annotation, value)
     if isinstance(value, Numeric):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
 from flydsl.compiler.host_arrays import HostArray
 from flydsl.compiler.host_program import host_function
 from flydsl.ir import ir, print_op
@@ -58,6 +59,7 @@ class CompiledArtifact:
     origin: ir.Operation
     kernel_names: tuple[str, ...] = ()
     _codegen: Any = field(default=None, repr=False)
+    _loaded: dict[str, Loaded] = field(default_factory=dict, repr=False)
 
     @property
     def source_ir(self) -> str:
@@ -106,10 +108,24 @@ class CompiledArtifact:
         exec(compile(self.host_text, f"<host function of {self.name}>", "exec"), namespace)
         return namespace["host"]
 
-    @functools.cached_property
+    @property
     def loaded(self) -> Loaded:
         """The artifact on the runtime in force."""
-        return current_runtime().load(self)
+        runtime = current_runtime()
+        if runtime.name not in self._loaded:
+            self._loaded[runtime.name] = runtime.load(self)
+        return self._loaded[runtime.name]
+
+    def entry(self, device: int, array_names: Sequence[str]) -> Callable:
+        """Return what the fast path calls with the flat arguments, and before them the arrays where the runtime must know them."""
+        loaded, host = self.loaded, self.host
+        if not loaded.needs_buffers:
+            return functools.partial(host, loaded.on_device(None if device < 0 else device))
+
+        def run(arrays: tuple, *flat: Any) -> None:
+            host(loaded.launcher([(n, buffer(a)) for n, a in zip(array_names, arrays, strict=True)]), *flat)
+
+        return run
 
     def run(self, flat: Sequence[Any], buffers: Sequence[tuple[str, HostArray]]) -> None:
         """Launch everything that the host function launches."""
@@ -119,15 +135,30 @@ class CompiledArtifact:
 class CompiledFunction:
     """A function compiled for one signature. Called with positional arguments of that signature; others are refused."""
 
-    def __init__(self, function: Any, artifact: CompiledArtifact, key: Any):
+    def __init__(self, function: Any, artifact: CompiledArtifact, signatures: tuple, args: Sequence[Any]):
         self._function = function
         self.artifact = artifact
-        self._key = key
+        self._signatures = signatures
+        self._calls: tuple[Callable, ...] = ()
+        self._count = len(args)
 
     def __call__(self, *args: Any) -> None:
-        wrapped = self._function.wrap_arguments(args, {})
-        self._function.check_signature(wrapped, self._key)
-        self._function.launch(self.artifact, wrapped)
+        if len(args) == self._count:
+            for call in self._calls:
+                if call(*args):
+                    return
+        self._call_slowly(args)
+
+    def _call_slowly(self, args: tuple) -> None:
+        """Launch with arguments in a form that was not met yet, or refuse them."""
+        function = self._function
+        arguments = function.wrap_arguments(args, {})
+        function.check_signature(arguments, self._signatures)
+        function.launch(self.artifact, arguments)
+        pattern = function.pattern(arguments, args, self.artifact)
+        if pattern is not None and len(self._calls) < MOST_PATTERNS:
+            self._calls = (*self._calls, pattern.call)
+            self._count = len(args)
 
     def max_blocks_per_cu(self) -> int:
         """Return how many workgroups of the first kernel fit one compute unit, by registers and LDS."""

@@ -45,6 +45,10 @@ class KernelFunction:
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self if obj is None else functools.partial(self, obj)
 
+    def __captured__(self) -> list[tuple[str, Any]]:
+        """What code generated from this kernel depends on (`compiler.fingerprint`)."""
+        return [("func", self.func), ("name", self.name), ("known_block_size", self.known_block_size)]
+
     def __call__(self, *args: Any, **kwargs: Any) -> KernelLauncher:
         trace = current() if is_tracing() else None
         if trace is None or trace.scope is None or trace.scope.kind != "host":

@@ -1,4 +1,4 @@
-"""Where kernels run: registered runtime kinds, `rocm` (HIP) and `sim` (the simulator). The first launch says which one it is."""
+"""Where kernels run: registered runtime kinds, `rocm` (HIP), `sim` (the simulator), `null` (nowhere). The first launch says which one it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from flydsl.utils.logger import log
 
 
 class Loaded(Protocol):
-    """An artifact made ready on a runtime."""
+    """An artifact made ready on a runtime. `needs_buffers`: whether launches must know the arrays that kernels may access."""
+
+    needs_buffers: bool
+
+    def on_device(self, device: int | None) -> Callable:
+        """Return `launch(...)` as `launcher` does, for a device (None: the current one); only where `needs_buffers` is false."""
+        ...
 
     def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:
         """Return `launch(kernel, grid, block, cluster, smem, stream, arguments)` for one host call."""
@@ -49,7 +55,14 @@ def _rocm() -> Runtime:
     return RocmRuntime()
 
 
+def _null() -> Runtime:
+    from flydsl.runtime.null import NullRuntime
+
+    return NullRuntime()
+
+
 register_runtime("sim", _sim)
+register_runtime("null", _null)
 register_runtime("rocm", _rocm)
 
 
@@ -62,9 +75,11 @@ def hip_device_count() -> int:
 
 def runtime_kind() -> str:
     """Return the kind in force: `FLYDSL_RUNTIME_KIND`, or by what the machine has."""
-    kind = env.runtime.kind
+    kind = env.runtime.kind.strip().lower()
     if kind == "auto":
         kind = "rocm" if _has_amd_gpu() else "sim"
+    if kind not in _kinds:
+        raise ValueError(f"FLYDSL_RUNTIME_KIND={kind!r} is not valid: expected one of auto, {', '.join(_kinds)}")
     return kind
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ class RocmRuntime:
 class RocmLoaded:
     """A code object and its kernels on the devices that have used it."""
 
+    needs_buffers = False
+
     def __init__(self, artifact: Any):
         self.code: bytes = artifact.codegen(("hsaco",)).hsaco
         self.kernels: dict[str, KernelInfo] = artifact.codegen().kernels
@@ -45,8 +48,11 @@ class RocmLoaded:
         devices = {name: array.device for name, array in buffers if array.device >= 0}
         if len(set(devices.values())) > 1:
             raise DevicesMixed(devices=", ".join(f"{name} on {device}" for name, device in devices.items()))
-        device = next(iter(devices.values()), None)
-        return lambda *arguments: self._launch(device, *arguments)
+        return self.on_device(next(iter(devices.values()), None))
+
+    def on_device(self, device: int | None) -> Callable:
+        """Return the launch function for a device; None is the current one at each launch."""
+        return functools.partial(self._launch, device)
 
     def _launch(
         self,

@@ -47,6 +47,8 @@ class SimRuntime:
 class SimLoaded:
     """The simulator's program of one artifact."""
 
+    needs_buffers = True
+
     def __init__(self, artifact: Any):
         self.artifact = artifact
         self.program = Program(artifact.lowered, artifact.arch)

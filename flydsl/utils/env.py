@@ -10,7 +10,7 @@ Values are read from the environment at each access. Standard library only.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -19,10 +19,17 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
 class EnvOption(Generic[T]):
-    """One switch. `in_key`: a different value may give different code, so it is part of the cache key."""
+    """One switch.
 
-    def __init__(self, default: T, env_var: str, description: str = "", *, in_key: bool = False):
+    `in_key`: a different value may give different code, so it is part of the cache key. `watched`: a call of a jit function notices a
+    change; what is in the key is watched, too.
+    """
+
+    def __init__(
+        self, default: T, env_var: str, description: str = "", *, in_key: bool = False, watched: bool = False
+    ):
         self.default = default
+        self.watched = watched or in_key
         self.env_var = env_var
         self.description = description
         self.in_key = in_key
@@ -36,7 +43,9 @@ class EnvOption(Generic[T]):
 
     def __get__(self, obj: Any, owner: type | None = None) -> T:
         text = os.environ.get(self.env_var)
-        return self.default if text is None or text == "" else self.parse(text)
+        return self.default if text is None or (text == "" and not self.keeps_empty) else self.parse(text)
+
+    keeps_empty = False
 
     def parse(self, text: str) -> T:
         """Return the value that a text states; ValueError names the variable and the text."""
@@ -104,6 +113,12 @@ class OptStr(EnvOption[str]):
         raise self.refuse(text, f"one of {', '.join(self.choices)}")
 
 
+class OptPath(OptStr):
+    """A path; an empty text means none, not the default."""
+
+    keeps_empty = True
+
+
 class OptList(EnvOption[list]):
     """A list of texts with a separator."""
 
@@ -136,10 +151,10 @@ class EnvManager:
 class CompileEnvManager(EnvManager):
     """How kernels are compiled."""
 
-    arch = OptStr("", "ARCH", "compile target such as gfx942; wins over detection", in_key=True)
-    compile_only = OptBool(False, "COMPILE_ONLY", "compile, do not launch")
-    gpu_arch = OptStr("", "FLYDSL_GPU_ARCH", "the architecture that is detected or simulated", in_key=True)
-    hsa_override = OptStr("", "HSA_OVERRIDE_GFX_VERSION", "second choice for detection, such as 9.4.2", in_key=True)
+    arch = OptStr("", "ARCH", "compile target such as gfx942; wins over detection", watched=True)
+    compile_only = OptBool(False, "COMPILE_ONLY", "compile, do not launch", watched=True)
+    gpu_arch = OptStr("", "FLYDSL_GPU_ARCH", "the architecture that is detected or simulated", watched=True)
+    hsa_override = OptStr("", "HSA_OVERRIDE_GFX_VERSION", "second choice for detection, such as 9.4.2", watched=True)
     opt_level = OptInt(2, "FLYDSL_COMPILE_OPT_LEVEL", "backend optimisation level", 0, 3, in_key=True)
     backend = OptStr("rocm", "FLYDSL_COMPILE_BACKEND", "backend name", in_key=True)
     llvm_dir = OptStr("", "FLYDSL_COMPILE_LLVM_DIR", "external LLVM for code generation", in_key=True)
@@ -153,12 +168,12 @@ class RuntimeEnvManager(EnvManager):
     kind = OptStr(
         "auto",
         "FLYDSL_RUNTIME_KIND",
-        "auto (an AMD GPU if there is one, else the simulator), rocm, or sim",
-        ["auto", "rocm", "sim"],
+        "auto (an AMD GPU if there is one, else the simulator), rocm, sim, null (launches do nothing), or a registered kind",
+        watched=True,
     )
-    cache_dir = OptStr("~/.flydsl/cache", "FLYDSL_RUNTIME_CACHE_DIR", "disk cache")
-    enable_cache = OptBool(True, "FLYDSL_RUNTIME_ENABLE_CACHE", "use the memory and disk cache")
-    run_only = OptBool(False, "FLYDSL_RUNTIME_RUN_ONLY", "never compile; a cache miss is an error")
+    cache_dir = OptPath("~/.flydsl/cache", "FLYDSL_RUNTIME_CACHE_DIR", "disk cache; empty: none", watched=True)
+    enable_cache = OptBool(True, "FLYDSL_RUNTIME_ENABLE_CACHE", "use the memory and disk cache", watched=True)
+    run_only = OptBool(False, "FLYDSL_RUNTIME_RUN_ONLY", "never compile; a cache miss is an error", watched=True)
     extra_source_dirs = OptList([], "FLYDSL_EXTRA_SOURCE_DIRS", "further sources hashed in the cache key", ":")
     rocm_agent_timeout = OptInt(300, "FLYDSL_ROCM_AGENT_TIMEOUT", "seconds for the agent enumerator", 0)
 
@@ -167,9 +182,9 @@ class DebugEnvManager(EnvManager):
     """Dumps, diagnostics and logging."""
 
     level = OptInt(0, "FLYDSL_DEBUG", "1 times, 2 decisions, 3 Python, 4 IR per layer, 5 IR per pass, 6 LLVM and ISA", 0, 6)
-    dump_ir = OptBool(False, "FLYDSL_DUMP_IR", "write every stage of each kernel")
+    dump_ir = OptBool(False, "FLYDSL_DUMP_IR", "write every stage of each kernel", watched=True)
     dump_dir = OptStr("~/.flydsl/debug", "FLYDSL_DUMP_DIR", "folder of the dumps")
-    dump_asm = OptBool(False, "FLYDSL_DEBUG_DUMP_ASM", "write the final assembly")
+    dump_asm = OptBool(False, "FLYDSL_DEBUG_DUMP_ASM", "write the final assembly", watched=True)
     ast_diff = OptBool(False, "FLYDSL_DEBUG_AST_DIFF", "show the source before and after rewriting")
     log_level = OptStr("WARNING", "FLYDSL_DEBUG_LOG_LEVEL", "logger level", ["DEBUG", "INFO", "WARNING", "ERROR"])
     log_to_file = OptStr("", "FLYDSL_DEBUG_LOG_TO_FILE", "log to this file")
@@ -219,6 +234,27 @@ GROUPS = {"compile": compile, "runtime": runtime, "debug": debug, "autotune": au
 def key_values() -> tuple[tuple[str, str], ...]:
     """Return the variables that change generated code, with their texts, for the cache key."""
     return tuple((name, os.environ.get(name, "")) for name, option in SWITCHES.items() if option.in_key)
+
+
+def watched_values() -> tuple[str | None, ...]:
+    """Return the texts of the watched variables."""
+    return tuple(os.environ.get(name) for name, option in SWITCHES.items() if option.watched)
+
+
+def watch(absent: Callable[[Mapping, Any], None], equal: Callable[[Mapping, Any, Any], None]) -> None:
+    """State what keeps the watched variables as they are: `absent(mapping, key)` of those not set, `equal(mapping, key, value)` of the others.
+
+    `os.environ` itself takes a microsecond per read, which is too much for each launch, so its table is used where it has one.
+    """
+    table = getattr(os.environ, "_data", None)
+    table = table if type(table) is dict else os.environ
+    for name, option in SWITCHES.items():
+        if option.watched:
+            key = os.environ.encodekey(name) if table is not os.environ else name
+            if key in table:
+                equal(table, key, table[key])
+            else:
+                absent(table, key)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from flydsl.diag.base import InternalError, UserError
 
 __all__ = [
     "ArgumentCount",
+    "ArgumentRange",
     "ArgumentType",
     "BlockSizeConflict",
     "CompileCommandArgument",
@@ -20,6 +21,8 @@ __all__ = [
     "SignatureChanged",
     "StrideNotUnit",
     "TensorDtype",
+    "TensorExtent",
+    "TensorMemory",
     "TensorRank",
     "UnsupportedHint",
     "VerifyFailed",
@@ -87,6 +90,27 @@ class TensorDtype(UserError, TypeError):
     what = "unsupported {library} dtype for memref element type: {dtype}"
     why = "a tensor in a kernel holds one of: {supported}"
     fix = "convert the array, or view its bytes as an integer type"
+
+
+class TensorMemory(UserError, ValueError):
+    code = "FLY_TENSOR_MEMORY"
+    what = "a kernel cannot use the memory of this {library} tensor: {problem}"
+    why = "a kernel reads and writes aligned elements in the GPU's byte order at an address of the host or of the GPU"
+    fix = "pass a plain copy: dense, aligned, in native byte order, on the device that runs the kernel"
+
+
+class ArgumentRange(UserError, OverflowError):
+    code = "FLY_ARGUMENT_RANGE"
+    what = "{value} does not fit {dtype}"
+    why = "a {dtype} parameter holds {low} to {high}; the upper bits would be lost"
+    fix = "declare a wider parameter (fx.Int64), or pass a smaller number"
+
+
+class TensorExtent(UserError, ValueError):
+    code = "FLY_TENSOR_EXTENT"
+    what = "a tensor of shape {shape} has more than 2^31 - 1 elements along one dimension"
+    why = "extents are 32-bit integers in kernels; strides and addresses have 64 bits"
+    fix = "give it more dimensions (`t.view(-1, 1 << 20)`), or pass its address with flyc.from_c_void_p"
 
 
 class TensorRank(UserError, ValueError):

@@ -1,0 +1,34 @@
+"""A runtime whose launches do nothing: what a call costs up to there is ours (`benchmarks/launch_overhead.py`, soak tests)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+class NullRuntime:
+    """Takes launches and drops them."""
+
+    name = "null"
+
+    def load(self, artifact: Any) -> NullLoaded:
+        """Return a loaded artifact; no code is generated."""
+        return NullLoaded()
+
+
+class NullLoaded:
+    """An artifact that runs nowhere."""
+
+    needs_buffers = False
+
+    def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:
+        """Return the launch function."""
+        return _launch
+
+    def on_device(self, device: int | None) -> Callable:
+        """Return the launch function."""
+        return _launch
+
+
+def _launch(kernel: str, grid: tuple, block: tuple, cluster: tuple, smem: int, stream: int, arguments: tuple) -> None:
+    """Do nothing."""
