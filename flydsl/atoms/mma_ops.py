@@ -74,6 +74,15 @@ class MmaOp:
         """Elements of A, B, C in one lane."""
         return size(self.layout_a[1]), size(self.layout_b[1]), size(self.layout_c[1])
 
+    def registers_of(self, operand: str, elem: str) -> int:
+        """Return how many registers elements `elem` hold one lane's operand "A", "B", "C" or "D".
+
+        Kernels keep 4-, 6- and 8-bit data packed in integers: 32 values of f4 are 4 i32.
+        """
+        index = "ABC".index("C" if operand == "D" else operand)
+        own = (self.a, self.b, self.acc)[index]
+        return self.values_per_thread[index] * bit_width(own) // bit_width(elem)
+
     @property
     def state_fields(self) -> dict[str, str]:
         """Operands beside the data, name -> element type; set per call or on the atom."""

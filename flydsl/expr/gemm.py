@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from flydsl import layout as la
+from flydsl.atoms import bit_width
 from flydsl.diag import CallbackResult, GemmFragment, GemmOrder, GemmRank, GemmSizes, GemmTwoOrders
 from flydsl.dialects.values import REGISTER, inner_text
 from flydsl.expr.algebra import slice as slice_tensor
@@ -23,6 +24,7 @@ from flydsl.ir import current, emit, ir
 from flydsl.layout.view import MemRef, element_bits
 
 Step = tuple[int, int, int]
+_PRINTED = {order.name.lower(): order for order in GemmTraversalOrder}
 _NEUTRAL_SCALE = 0x7F7F7F7F  # four E8M0 bytes of 2^0
 
 
@@ -129,17 +131,19 @@ def _checked_extents(d: MemRef, a: MemRef, b: MemRef, c: MemRef) -> Step:
 def _check_fragments(atom: MmaAtom, plains: list[Any], whole: bool) -> None:
     """Refuse operands that are not registers, or whose value mode or element width is not the instruction's."""
     op = atom.plain
-    count_a, count_b, count_c = op.values_per_thread
-    elements = {"d": (op.acc, count_c), "a": (op.a, count_a), "b": (op.b, count_b), "c": (op.acc, count_c)}
-    for (name, (elem, count)), plain in zip(elements.items(), plains, strict=True):
+    for name, plain in zip("dabc", plains, strict=True):
         if not isinstance(plain, MemRef) or plain.ptr.space != REGISTER or not plain.layout.is_static:
             raise GemmFragment(operand=name, got=f"`{inner_text(plain)}`", wanted="a register tensor of static layout")
-        if element_bits(plain.ptr.elem) != element_bits(elem.lstrip("su") if elem[:2] in ("si", "ui") else elem):
-            raise GemmFragment(operand=name, got=f"`{inner_text(plain)}`", wanted=f"elements of {elem}")
+        own = {"a": op.a, "b": op.b}.get(name, op.acc)
+        if bit_width(own) != element_bits(plain.ptr.elem) and not plain.ptr.elem.startswith("i"):
+            raise GemmFragment(operand=name, got=f"`{inner_text(plain)}`", wanted=f"elements of {own}, or integers that hold them")
+        count = op.registers_of(name.upper(), plain.ptr.elem)
         shape = plain.layout.shape
-        values = la.size(shape) if whole or not isinstance(shape, tuple) else la.size(shape[0])
-        if values != count and not (not whole and la.size(shape) == count and plain.layout.rank == 1):
-            raise GemmFragment(operand=name, got=f"`{inner_text(plain)}`", wanted=f"{count} values of {op.short} in mode 0")
+        values = la.size(shape) if whole or not isinstance(shape, tuple) or len(shape) == 1 else la.size(shape[0])
+        if values != count:
+            raise GemmFragment(
+                operand=name, got=f"`{inner_text(plain)}`", wanted=f"{count} elements of {plain.ptr.elem} for {op.short} in mode 0"
+            )
 
 
 # --- order ---------------------------------------------------------------------------------------------------------
@@ -152,6 +156,8 @@ def _steps(extents: Step, order: Any, layout: Any) -> tuple[Step, ...]:
         return _steps_of_layout(extents, expect(layout, Layout, "traversal_layout").plain)
     if order is None:
         order = GemmTraversalOrder.NMK
+    if isinstance(order, str):  # as IR prints it
+        order = _PRINTED.get(order, order)
     if not isinstance(order, GemmTraversalOrder):
         raise GemmOrder(got=repr(order), members=", ".join(m.name for m in GemmTraversalOrder))
     return steps_in_order(extents, order)

@@ -83,12 +83,14 @@ def _call(
 def _mma(editor: Editor, op: ir.Operation) -> None:
     atom_value, d, a, b, c = op.operands
     atom: MmaOp = value_of(atom_value.type)
-    count_a, count_b, count_c = atom.values_per_thread
     values = []
-    for name, pointer, count in (("a", a, count_a), ("b", b, count_b), ("c", c, count_c)):
-        values.append(load_values(editor, pointer, value_of(pointer.type), _offsets(op, f"{name}_offsets", count)))
+    for name, pointer in (("a", a), ("b", b), ("c", c)):
+        info = value_of(pointer.type)
+        count = atom.registers_of(name.upper(), info.elem)
+        values.append(load_values(editor, pointer, info, _offsets(op, f"{name}_offsets", count)))
+    info = value_of(d.type)
     result = editor.value("fly.mma_atom_call_ssa", values[2].type, [atom_value, *values])
-    store_values(editor, result, d, value_of(d.type), _offsets(op, "d_offsets", count_c))
+    store_values(editor, result, d, info, _offsets(op, "d_offsets", atom.registers_of("D", info.elem)))
     op.erase()
 
 

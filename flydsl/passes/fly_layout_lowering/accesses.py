@@ -199,10 +199,9 @@ def _emit_mma(
     low: Lowering, atom_value: ir.Value, d: MemRef, a: MemRef, b: MemRef, c: MemRef, *rests: tuple | None
 ) -> None:
     atom: MmaOp = value_of(atom_value.type)
-    count_a, count_b, count_c = atom.values_per_thread
     operands, attrs = [atom_value], {}
-    sides = zip("dabc", (d, a, b, c), (count_c, count_a, count_b, count_c), rests, strict=True)
-    for name, view, count, rest in sides:
+    for name, view, rest in zip("dabc", (d, a, b, c), rests, strict=True):
+        count = atom.registers_of(name.upper(), view.ptr.elem)
         pointer, offsets = _side(low, view, 0, count, rest)
         operands.append(pointer)
         if offsets is not None:
