@@ -2,10 +2,10 @@
 
     python benchmarks/isa_compare.py [--wheel PYTHON] [--archs gfx942,gfx1100] [--opt-level 2] [kernels ...]
 
-A kernel is a file of `benchmarks/kernels` (or any path) with `arguments()` and `launch(...)`; both sides compile that file in a process
-of their own at the same optimisation level. PYTHON is the interpreter of an environment with the `flydsl` wheel and torch (default: PEER_PY);
-without it our side is printed alone. The bar: no spills, the same widths of loads and stores, at most 10 % (or 4) more instructions.
-Ends with status 1 if a kernel misses it.
+A kernel is a file of `benchmarks/kernels` (or any path) with `arguments()` and `launch(...)`; both sides compile that
+file in a process of their own at the same optimisation level. PYTHON is the interpreter of an environment with the
+`flydsl` wheel and torch (default: PEER_PY); without it our side is printed alone. The bar: no spills, the same widths of
+loads and stores, at most 10 % (or 4) more instructions. Ends with status 1 if a kernel misses it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def compile_isa(side: Side, kernel: pathlib.Path, arch: str, opt_level: int) -> 
             "PYTHONPATH": str(ROOT) if side.is_ours else "",
         }  # fmt: skip
         code = CHILD.format(folder=str(kernel.parent), kernel=kernel.stem)
-        done = subprocess.run([side.python, "-c", code], env=env, capture_output=True, text=True, cwd=folder, timeout=600)
+        command = [side.python, "-c", code]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, cwd=folder, timeout=600)
         files = sorted(pathlib.Path(folder).rglob("*isa*.s"))
         if done.returncode or not files:
             raise SystemExit(f"{side.name}: {kernel.stem} for {arch} failed\n{done.stderr[-2000:]}")

@@ -126,7 +126,10 @@ def codegen_level(opt_level: int, text: str) -> int:
 
 
 def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int, hinted: bool = False) -> None:
-    """Run the middle end in place: nothing at 0, slim at 1 and 2, O3 at 3. Slim unrolls only where loops are `hinted`."""
+    """Run the middle end in place: nothing at 0, slim at 1 and 2, O3 at 3.
+
+    Slim unrolls only where loops are `hinted`.
+    """
     if opt_level == 0:
         return
     tuning = llvm.create_pipeline_tuning_options(opt_level)
