@@ -4,8 +4,8 @@
 
 A kernel is a file of `benchmarks/kernels` (or any path) with `arguments()` and `launch(...)`; both sides compile that
 file in a process of their own at the same optimisation level. PYTHON is the interpreter of an environment with the
-`flydsl` wheel and torch (default: PEER_PY); without it our side is printed alone. The bar: no spills, the same widths of
-loads and stores, at most 10 % (or 4) more instructions. Ends with status 1 if a kernel misses it.
+`flydsl` wheel and torch (default: PEER_PY); without it our side is printed alone. The bar: no spills, the same widths
+of loads and stores, at most 10 % (or 4) more instructions. Ends with status 1 if a kernel misses it.
 """
 
 from __future__ import annotations
