@@ -15,7 +15,7 @@ _ALLOWED = (int, bool, float, str, tuple)
 
 
 class Constexpr:
-    """`Constexpr[T]` with T int, bool, float, str, tuple or Callable: known while tracing, not passed at run time."""
+    """`Constexpr[T]`: known while tracing, not passed at run time. T is int, bool, float, str, tuple, `tuple[...]` of these, or Callable."""
 
     value_type: ClassVar[Any] = None
     value: ClassVar[Any] = None
@@ -24,7 +24,7 @@ class Constexpr:
 
     def __class_getitem__(cls, param: Any) -> type[Constexpr]:
         key = Callable if param is Callable or getattr(param, "__origin__", None) is Callable else param
-        if key not in _ALLOWED and not _is_callable(key):
+        if not _is_allowed(key):
             raise ConstexprType(got=getattr(param, "__name__", param))
         known = cls._classes.get(key)
         if known is None:
@@ -53,9 +53,8 @@ class Constexpr:
         wanted = cls.value_type
         if wanted is None:
             return value
-        fits = callable(value) if _is_callable(wanted) else type(value) is wanted
-        if not fits:
-            name = "Callable" if _is_callable(wanted) else wanted.__name__
+        if not _fits(value, wanted):
+            name = "Callable" if _is_callable(wanted) else wanted.__name__ if isinstance(wanted, type) else str(wanted)
             raise ConstexprValue(field=field, wanted=name, got=type(value).__name__)
         if isinstance(value, FunctionType) and value.__name__ == "<lambda>":
             _refuse_captures(value, field)
@@ -80,6 +79,30 @@ class Constexpr:
 
 def _is_callable(x: Any) -> bool:
     return x is Callable or getattr(x, "__name__", "") == "Callable"
+
+
+def _is_tuple_of(t: Any) -> bool:
+    return getattr(t, "__origin__", None) is tuple
+
+
+def _is_allowed(t: Any) -> bool:
+    if _is_tuple_of(t):
+        return all(arg is Ellipsis or _is_allowed(arg) for arg in t.__args__)
+    return _is_callable(t) or t in _ALLOWED
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    """Return whether the Python type of a value is exactly the declared one; elements of tuples likewise."""
+    if _is_callable(wanted):
+        return callable(value)
+    if not _is_tuple_of(wanted):
+        return type(value) is wanted
+    args = wanted.__args__
+    if type(value) is not tuple:
+        return False
+    if args[-1:] == (Ellipsis,):
+        return all(_fits(v, args[0]) for v in value)
+    return len(value) == len(args) and all(_fits(v, a) for v, a in zip(value, args))
 
 
 def _refuse_captures(fn: FunctionType, field: str) -> None:

@@ -108,9 +108,8 @@ def check_copy(atom: PlainCopyAtom, src: Any, dst: Any) -> None:
             calls.append([1, *sizes[1:]])
             continue
         if sizes[0] % values:
-            raise CopyValues(
-                operand=argument(side, _NAMES[side]), mode=inner_text(_modes(view)[0]), atom=atom.short, count=values
-            )
+            operand, mode = argument(side, _NAMES[side]), inner_text(_modes(view)[0])
+            raise CopyValues(operand=operand, mode=mode, atom=atom.short, count=values, notes=_both(src, dst))
         calls.append([sizes[0] // values, *sizes[1:]])
         _check_adjacent(atom, side, view, values)
     if calls[0] != calls[1]:
@@ -127,8 +126,13 @@ def check_call(atom: PlainCopyAtom, src: Any, dst: Any) -> None:
         if _is_address(view, count, values):
             continue
         if count != values:
-            raise CopyCalls(operand=argument(side, _NAMES[side]), layout=view.layout, atom=atom.short, count=values)
+            operand = argument(side, _NAMES[side])
+            raise CopyCalls(operand=operand, layout=view.layout, atom=atom.short, count=values, notes=_both(src, dst))
         _check_adjacent(atom, side, view, values)
+
+
+def _both(src: MemRef, dst: MemRef) -> tuple[str, ...]:
+    return (f"source `{inner_text(src)}`, destination `{inner_text(dst)}`",)
 
 
 def _is_address(view: MemRef, size: int, values: int) -> bool:

@@ -282,7 +282,7 @@ def _share(fits: Any, rest: Any, s: Any) -> tuple[Any, Any]:
     """Return (the extent that lies in a leaf of extent s, the extent left over)."""
     part = leaf.minimum(fits, rest)
     if type(rest) is not int or type(part) is not int:
-        return part, leaf.div(rest, part)
+        return part, leaf.ceil_div(rest, part)  # nobody has proved that it divides: cover more rather than less
     if part <= 0 or rest % part:
         raise NotDivisible(f"extent {rest} is not a multiple of the {part} steps which fit into extent {s}")
     return part, rest // part
