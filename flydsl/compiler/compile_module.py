@@ -76,12 +76,11 @@ def dumping() -> bool:
 def _generate(artifact: CompiledArtifact, dumper: Dumper | None) -> None:
     if not artifact.kernel_names:
         return
-    generated = artifact.codegen(("isa", "hsaco"), dump=dumper.text if dumper else None)
-    if dumper:
-        dumper.write("llvm_ir", generated.llvm_ir, "ll")
-        dumper.write("final_isa", generated.isa, "s")
-    elif env.debug.dump_asm:
-        Dumper(artifact.kernel_names[0]).write("final_isa", generated.isa, "s")
+    wants_text = dumper is not None or env.debug.dump_asm
+    emit = ("isa", "hsaco") if wants_text else ("hsaco",)
+    generated = artifact.codegen(emit, dump=dumper.text if dumper else None)
+    if dumper is None and env.debug.dump_asm:
+        Dumper(artifact.kernel_names[0]).text("final_isa", generated.isa)
 
 
 class StageTimer:

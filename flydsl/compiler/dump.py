@@ -27,7 +27,7 @@ class Dumper:
 
     def text(self, stage: str, text: str) -> None:
         """Write a text that a target gives under a stage name."""
-        self.write(stage_name(stage), text)
+        self.write(stage_name(stage), text, {"final_isa": "s", "llvm_ir": "ll"}.get(stage, "mlir"))
 
     def write(self, stage: str, text: str, ending: str = "mlir") -> None:
         """Write one numbered file and say so on standard output."""
