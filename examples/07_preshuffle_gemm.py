@@ -121,10 +121,9 @@ def gemm_kernel(
     def multiply(buffer):
         for s in fx.range_constexpr(per_lane_loads):
             fx.copy(move, read_sA[None, None, s, buffer], into_A[None, None, s])
-            a = frag_A[None, None, (None, s)] if fx.const_expr(steps > 1) else frag_A[None, None, s]
-            b = frag_B[None, None, (None, s), buffer] if fx.const_expr(steps > 1) else frag_B[None, None, s, buffer]
-            order = fx.GemmTraversalOrder.KNM if fx.const_expr(steps > 1) else None
-            fx.gemm(mma, frag_C, a, b, frag_C, traversal_order=order)
+            piece = (None, s) if steps > 1 and per_lane_loads > 1 else s if per_lane_loads > 1 else None
+            order = fx.GemmTraversalOrder.KNM if steps > 1 else None
+            fx.gemm(mma, frag_C, frag_A[None, None, piece], frag_B[None, None, piece, buffer], frag_C, traversal_order=order)
 
     def step(buffer, next_tile):
         """Multiply the tile in `buffer` while the next one is fetched into the other."""
