@@ -5,6 +5,9 @@ tile is multiplied, the next one is on its way: A into registers and, at the end
 fragment. The loop does two steps per trip, so that buffers are known at compile time, and carries accumulator and fragment of B by `init=`.
 Scheduling hints interleave the memory instructions with the matrix instructions. 8-bit inputs have a scale per row of A and per row of B.
 
+With `dma` A goes to LDS without passing through registers. The unit writes a wave's data to consecutive addresses, so it is the source that is
+swizzled: each lane fetches the piece that belongs to its place. The data is there once `s_waitcnt(vmcnt=0)` and a barrier have passed.
+
 M is free (rows past the end are outside the bounded buffers); N is a multiple of the tile's N, K of twice the tile's K. gfx942 and gfx950.
 """
 
@@ -58,6 +61,7 @@ def gemm_kernel(
     k: fx.Constexpr[int],
     tile: fx.Constexpr[tuple],
     inst_k: fx.Constexpr[int],
+    dma: fx.Constexpr[bool],
 ):
     tid = fx.thread_idx.x
     bm, bn = fx.block_idx.x, fx.block_idx.y
@@ -97,6 +101,17 @@ def gemm_kernel(
     read_sA = thr_read.partition_S(sA)  # (V, M, K, 2)
     thr_gB = thr_B.partition_S(gB)  # (V, N, K, k)
 
+    dma_bits = 128 if fx.rocdl.get_rocm_arch() == "gfx950" else 32
+    if fx.const_expr(dma):
+        direct = fx.make_copy_atom(fx.rocdl.BufferCopyLDS(dma_bits), dtype)
+        per_lane, per_row = dma_bits // dtype.width, TK * dtype.width // dma_bits
+        lanes = fx.make_layout((BLOCK // per_row, per_row), (per_row, 1))
+        assert BLOCK // per_row % 2**bits == 0, "the rows of one pass must be whole periods of the swizzle"
+        tiled = fx.make_tiled_copy_tv(direct, lanes, fx.make_layout((1, per_lane), (1, 1)))
+        source = tid ^ (tid // per_row % 2**bits * (per_load // per_lane))
+        thr_gA = tiled.get_slice(source).partition_S(gA)
+        thr_sA = tiled.get_slice(tid).partition_D(lds.view(rows))
+
     staged_A = fx.make_fragment_like(thr_sA[None, None, None, 0])
     frag_A = thr_mma.make_fragment_A(sA[None, None, 0])
     frag_B = thr_mma.make_fragment_B(gB[None, None, 0], stages=2)
@@ -106,17 +121,29 @@ def gemm_kernel(
 
     per_lane_loads = TK // (4 * per_load)
     steps = TK // inst_k // per_lane_loads  # instructions per load
+    moves = TM * TK * dtype.width // (BLOCK * (dma_bits if dma else 128))
     counts = {
         "mfma": TM // 16 * (TN // 64) * (TK // inst_k),
-        "vmem": TM * pieces // BLOCK + TN // 64 * per_lane_loads,
+        "vmem": moves + TN // 64 * per_lane_loads,
         "ds_read": TM // 16 * per_lane_loads,
-        "ds_write": TM * pieces // BLOCK,
+        "ds_write": 0 if dma else moves,
     }
 
     def fetch(t, buffer):
-        """Start loading tile t: A into registers, B into a fragment. Offsets of whole tiles are uniform: they go into soffset."""
-        fx.copy(load, thr_gA[None, None, None, 0], staged_A, soffset=t * step_A)
+        """Start loading tile t: A into registers or LDS, B into a fragment. Offsets of whole tiles are uniform: they go into soffset."""
+        if fx.const_expr(dma):
+            fx.copy(direct, thr_gA[None, None, None, 0], thr_sA[None, None, None, buffer], soffset=t * step_A)
+        else:
+            fx.copy(load, thr_gA[None, None, None, 0], staged_A, soffset=t * step_A)
         fx.copy(load, thr_gB[None, None, None, 0], into_B[None, None, None, buffer], soffset=t * step_B)
+
+    def arrive(buffer):
+        """Have the tile that was fetched in LDS, for all waves to read."""
+        if fx.const_expr(dma):
+            fx.rocdl.s_waitcnt(vmcnt=0)
+        else:
+            fx.copy(move, staged_A, thr_sA[None, None, None, buffer])
+        fx.barrier()
 
     def multiply(buffer):
         for s in fx.range_constexpr(per_lane_loads):
@@ -129,15 +156,13 @@ def gemm_kernel(
         """Multiply the tile in `buffer` while the next one is fetched into the other."""
         fetch(next_tile, 1 - buffer)
         multiply(buffer)
-        fx.copy(move, staged_A, thr_sA[None, None, None, 1 - buffer])
-        fx.barrier()
+        arrive(1 - buffer)
         interleave(**counts)
 
     tiles = k // TK
     fetch(fx.Int32(0), 0)
     frag_C.fill(0)
-    fx.copy(move, staged_A, thr_sA[None, None, None, 0])
-    fx.barrier()
+    arrive(0)
 
     now_B = frag_B[None, None, None, 0]
     for t, (acc_now, b_now) in range(0, tiles - 2, 2, init=[frag_C.load(), now_B.load()]):
@@ -182,10 +207,11 @@ def preshuffle_gemm(
     k: fx.Constexpr[int],
     tile: fx.Constexpr[tuple],
     inst_k: fx.Constexpr[int],
+    dma: fx.Constexpr[bool] = False,
     stream: fx.Stream = fx.Stream(None),
 ):
     TM, TN, _ = tile
-    kernel = gemm_kernel(A, B, C, scale_A, scale_B, n, k, tile, inst_k)
+    kernel = gemm_kernel(A, B, C, scale_A, scale_B, n, k, tile, inst_k, dma)
     kernel.launch(grid=((m + TM - 1) // TM, n // TN, 1), block=(BLOCK, 1, 1), stream=stream)
 
 
@@ -214,16 +240,16 @@ def main() -> None:
     fp8 = ml_dtypes.float8_e4m3fnuz if arch == "gfx942" else ml_dtypes.float8_e4m3fn
     deep = 32 if arch == "gfx950" else 16  # gfx950 takes 32 values of k per f16 instruction
     cases = [
-        (np.float16, np.float16, (64, 128, 64), deep, (100, 256, 256)),
+        (np.float16, np.float16, (64, 128, 64), deep, (100, 256, 384)),
         (ml_dtypes.bfloat16, ml_dtypes.bfloat16, (32, 128, 128), deep, (70, 128, 512)),
         (fp8, ml_dtypes.bfloat16, (64, 128, 128), 32, (64, 256, 512)),
         (np.int8, np.float16, (16, 64, 256), 32, (33, 128, 512)),
     ]
     with env.override(ARCH=arch, FLYDSL_GPU_ARCH=arch):
-        for dtype, out, tile, inst_k, (m, n, k) in cases:
+        for (dtype, out, tile, inst_k, (m, n, k)), dma in [*((case, False) for case in cases), (cases[0], True)]:
             a, b, scale_a, scale_b = inputs(rng, dtype, m, n, k)
             c = np.full((m, n), np.nan, out)
-            preshuffle_gemm(a, preshuffle(b), c, scale_a, scale_b, m, n, k, tile, inst_k)
+            preshuffle_gemm(a, preshuffle(b), c, scale_a, scale_b, m, n, k, tile, inst_k, dma)
             a, b = a.astype(np.float64), b.astype(np.float64)
             expected, magnitude = a @ b.T, np.abs(a) @ np.abs(b.T)
             if a.itemsize and np.dtype(dtype).itemsize == 1:
@@ -234,7 +260,8 @@ def main() -> None:
             error = (np.abs(c.astype(np.float64) - expected) / bound).max()
             name = np.dtype(dtype).name
             assert error <= 1, f"{name} {m}x{n}x{k}: {error} of the bound"
-            print(f"PASS {name} preshuffled GEMM {m}x{n}x{k}, tile {tile}: worst error {error:.2f} of the rounding bound")
+            how = ", A by DMA" if dma else ""
+            print(f"PASS {name} preshuffled GEMM {m}x{n}x{k}, tile {tile}{how}: worst error {error:.2f} of the rounding bound")
 
 
 if __name__ == "__main__":
