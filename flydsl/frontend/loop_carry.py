@@ -11,7 +11,7 @@ from flydsl.frontend import carry
 from flydsl.frontend.carry import Mismatch, Node
 from flydsl.frontend.escape import note_region_local
 from flydsl.frontend.merge import mismatch_error
-from flydsl.frontend.places import changed_places, counters, hidden_places, keys_of, resizable
+from flydsl.frontend.places import changed_places, hidden_places, keys_of, resizable
 from flydsl.frontend.regions import fillers
 from flydsl.frontend.site import UNBOUND, Site, is_internal_name
 from flydsl.frontend.warn import warn
@@ -27,8 +27,8 @@ class LoopCarry:
         for name, value in self.before.items():
             if value is not UNBOUND and (name in site.live or name in site.checked):
                 self.nodes[name] = carry.plan(value)
-        self.places = [*changed_places(site, variables), *hidden_places(site, variables)]
-        self.counters = counters(site, variables)
+        hidden, self.counters = hidden_places(site, variables)
+        self.places = [*changed_places(site, variables), *hidden]
         self.sizes = [(name, obj, keys_of(obj)) for name, obj in resizable(site, variables)]
 
     def initial(self) -> list:
@@ -86,13 +86,13 @@ class LoopCarry:
                 self._fail(name, name, Mismatch("", detail, [], []))
 
     def _check_counters(self) -> None:
-        for name, obj, attribute, value in self.counters:
-            if getattr(obj, attribute, value) != value:
+        for place in self.counters:
+            if place.changed():
                 text = (
-                    f"'{name}.{attribute}' changes once, while the body of the {self.site.construct} loop is traced, "
-                    f"and not in each iteration; make it an fx.Int32 or fx.Float32 before the loop to have it carried"
+                    f"'{place.label}' is a number before the {self.site.construct} loop and changes once, while its "
+                    f"body is traced, not in each iteration; start with fx.Int32 or fx.Float32 to have it carried"
                 )
-                warn(text, self.site.spans.get(name) or self.site.span)
+                warn(text, self.site.spans.get(place.name) or self.site.span)
 
     def _fail(self, label: str, name: str, m: Mismatch) -> None:
         site = self.site

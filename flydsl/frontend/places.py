@@ -83,6 +83,14 @@ class Place:
             return False
         return True
 
+    def changed(self) -> bool:
+        """Return whether the place holds something else than when the body began."""
+        try:
+            now = self.get()
+        except (LookupError, AttributeError):
+            return False
+        return now is not self.entered and (carry.kind_of(now) != carry.NUMBER or now != self.entered)
+
     @property
     def label(self) -> str:
         if self.key is None:
@@ -159,8 +167,11 @@ def keys_of(obj: Any) -> list:
 # --- hidden ----------------------------------------------------------------------------------------------------------
 
 
-def hidden_places(site: Site, variables: dict) -> list[Place]:
-    """Return the places that methods, helpers and nested functions called in the body may change."""
+def hidden_places(site: Site, variables: dict) -> tuple[list[Place], list[Place]]:
+    """Return the places that methods, helpers and nested functions called in the body may change.
+
+    The first list are carried; those of the second hold Python numbers, which stay numbers.
+    """
     search = _Search()
     for name, kind, _ in site.changes:
         obj = variables.get(name, UNBOUND)
@@ -170,7 +181,7 @@ def hidden_places(site: Site, variables: dict) -> list[Place]:
         obj = variables.get(name, UNBOUND)
         if obj is not UNBOUND and name not in site.names:
             search.follow(name, obj, 0, None)
-    return search.found
+    return search.found, search.numbers
 
 
 class _Search:
@@ -178,6 +189,7 @@ class _Search:
 
     def __init__(self):
         self.found: list[Place] = []
+        self.numbers: list[Place] = []
         self.seen: set[int] = set()
         self.blocks: list | None = None
 
@@ -192,8 +204,16 @@ class _Search:
             value = obj[key] if is_container else obj.__dict__[key]
             if mutability(value):
                 self.follow(name, value, depth + 1, None if attributes is None else _attributes_set_by_methods(value))
-            elif (is_container or attributes is None or key in attributes) and self._is_carried(value):
-                self.found.append(Place(name, obj, (kind, key), hidden=True))
+            elif is_container or attributes is None or key in attributes:
+                self._slot(name, obj, (kind, key), value)
+
+    def _slot(self, name: str, obj: Any, key: tuple, value: Any) -> None:
+        if self._is_carried(value):
+            self.found.append(Place(name, obj, key, hidden=True))
+        elif carry.kind_of(value) == carry.NUMBER and len(self.numbers) < _HIDDEN_LIMIT:
+            number = Place(name, obj, key, hidden=True)
+            number.entered = value
+            self.numbers.append(number)
 
     def _is_carried(self, value: Any) -> bool:
         if len(self.found) >= _HIDDEN_LIMIT:
@@ -232,15 +252,3 @@ def _attributes_set_by_methods(obj: Any) -> tuple[str, ...]:
         stores = [i.argval for m in methods for i in get_instructions(m) if i.opname == "STORE_ATTR"]
         known = _set_attributes[cls] = tuple(dict.fromkeys(stores)) if mutability(obj) else ()
     return known
-
-
-def counters(site: Site, variables: dict) -> list[tuple]:
-    """Return (name, object, attribute, value) of Python numbers that methods called in the body could change."""
-    found = []
-    for name, kind, _ in site.changes:
-        obj = variables.get(name, UNBOUND)
-        if kind != "call" or obj is UNBOUND or name in site.names or not mutability(obj):
-            continue
-        numbers = ((a, getattr(obj, a, None)) for a in _attributes_set_by_methods(obj))
-        found += [(name, obj, a, v) for a, v in numbers if carry.kind_of(v) == carry.NUMBER]
-    return found

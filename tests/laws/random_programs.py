@@ -38,6 +38,13 @@ def steps(x, n):
     return t
 
 
+def poke(xs, q, y):
+    if y > 3:
+        xs[0] = (xs[0] + y) & 255
+    for i in range(y & 1):
+        q.v = (q.v ^ xs[0]) & 255
+
+
 class Box:
     def __init__(self, x):
         self.x = x
@@ -50,9 +57,9 @@ class Box:
         return self.x
 '''
 
-_RESULT = "(a, b, c, 1 if f else 0, d['x'], d['y'][0], d['y'][1], p.u, p.v, s.w, xs[0], xs[1], box.x, total)"
+_RESULT = "(a, b, c, 1 if f else 0, d['x'], d['y'][0], d['y'][1], p.u, p.v, s.w, xs[0], xs[1], box.x, total, pokes[0], q.v)"
 
-RESULTS = 14
+RESULTS = 16
 
 
 @dataclass
@@ -163,7 +170,7 @@ class Writer:
         if kind == 6:
             return self.write(depth, f"a, b = b, {self.value()}")
         if kind == 7:
-            return self.write(depth, f"box.bump({self.value()})")
+            return self.write(depth, self.one_of(f"box.bump({self.value()})", f"poke(pokes, q, {self.value()})"))
         target = self.one_of("a", "b", "c", "d['x']", "p.v", "p.u", "s.w", "xs[0]", "xs[1]")
         if kind < 11:
             return self.write(depth, f"{target} ^= {self.value()}")
@@ -245,6 +252,7 @@ class Writer:
             "s = SimpleNamespace(w=3)",
             "xs = [k, 7]",
             "box = Box(m)",
+            "pokes, q = [k, n], Pair(n, m)",
             "def add(x):",
             "    nonlocal total",
             "    if x > 9:",

@@ -323,7 +323,7 @@ def test_numbers_changed_by_methods_in_a_loop_are_warned_about():
         return stage.total
 
     line = body.__code__.co_firstlineno + 3
-    with pytest.warns(UserWarning, match="'stage.count' changes once") as caught:
+    with pytest.warns(UserWarning, match="'stage.count' is a number before the for loop and changes once") as caught:
         run = hosted(body, [Int32, Int32])
     assert [(w.filename, w.lineno) for w in caught] == [(__file__, line)]
     assert run(5, 0) == [10]
