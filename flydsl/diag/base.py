@@ -15,6 +15,7 @@ The place is the innermost frame of the user's code unless `at=` names another o
 
 from typing import ClassVar
 
+from flydsl.diag.legacy import DSLCompileError
 from flydsl.diag.source import Span, user_chain
 
 catalogue: dict[str, type["FlyError"]] = {}
@@ -80,5 +81,5 @@ class MissingTool(FlyError):
     """A program or library that is needed is not installed; the text says how to get it."""
 
 
-class InternalError(FlyError):
+class InternalError(FlyError, DSLCompileError):
     """A fault of this package."""

@@ -83,7 +83,7 @@ def test_R012_equal_layouts_print_equally():
         assert str(fl.coalesce(Layout((split.shape, 1), (split.stride, 5)))) == str(fl.coalesce(Layout((a.shape, 1), (a.stride, 0))))
 
 
-PERMUTATIONS = [p for p in itertools.permutations((64, parse("(16,2):(1,16)"), None))]
+PERMUTATIONS = list(itertools.permutations((64, parse("(16,2):(1,16)"), None)))
 
 
 @pytest.mark.parametrize("entries", PERMUTATIONS, ids=lambda p: "-".join(str(e) for e in p))
@@ -244,8 +244,6 @@ def test_R102_composition_with_a_dynamic_extent():
             left = flat_values(a)
             assert got[: len(left)] == left[: len(got)], (a, n)
             assert len(got) >= min(n, len(left)), (a, n)  # a ragged last part covers more, as every divide does
-    with pytest.raises(fl.NotDivisible, match=r"[?]"):  # a stride of unknown divisibility across two modes
-        fl.composition(parse("(4,8):(8,1)"), Layout(2, Sym(value=3)))
 
 
 def test_R103_slices_of_swizzled_layouts_never_abort():

@@ -1,0 +1,63 @@
+"""Tracebacks without the package's own frames, and the excepthook that shows errors of kernels that way.
+
+`FLYDSL_DEBUG>=1` and `FLYDSL_DEBUG_SHOW_STACKTRACE=1` bring the frames back.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+
+from flydsl.diag.base import FlyError
+from flydsl.diag.source import is_internal
+
+
+def shows_internal_frames() -> bool:
+    """Return whether the user asked to see the package's frames."""
+    level = os.environ.get("FLYDSL_DEBUG", "0") or "0"
+    return level != "0" or os.environ.get("FLYDSL_DEBUG_SHOW_STACKTRACE", "").lower() in ("1", "true", "yes", "on")
+
+
+def without_internal_frames(tb: TracebackType | None, keep: Callable | None = None) -> TracebackType | None:
+    """Return a traceback of those frames for which `keep(code)` holds, by default those of the user's code."""
+    keep = keep or (lambda code: not is_internal(code))
+    frames = []
+    while tb is not None:
+        if keep(tb.tb_frame.f_code):
+            frames.append(tb)
+        tb = tb.tb_next
+    trimmed = None
+    for entry in reversed(frames):
+        trimmed = TracebackType(trimmed, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return trimmed
+
+
+def trimmed(error: FlyError) -> FlyError:
+    """Return the error with the user's frames only, unless those of the package were asked for."""
+    return error if shows_internal_frames() else error.with_traceback(without_internal_frames(error.__traceback__))
+
+
+def format_error(error: BaseException, tb: TracebackType | None, keep: Callable | None = None) -> str:
+    """Return the text of an uncaught error: the user's stack, a rule, the error, and in one line what caused it."""
+    name = "" if isinstance(error, FlyError) else f"{type(error).__name__}: "
+    frames = traceback.format_tb(without_internal_frames(tb, keep))
+    lines = ["Traceback (most recent call last):\n", *frames, "-" * 60 + "\n", f"{name}{error}\n"]
+    if error.__cause__ is not None:
+        first = str(error.__cause__).strip().split("\n")[0]
+        lines.append(f"  caused by {type(error.__cause__).__name__}: {first} (FLYDSL_DEBUG=1 shows all)\n")
+    return "".join(lines)
+
+
+def hook(previous: Callable, kinds: tuple[type, ...] = (FlyError,), keep: Callable | None = None) -> Callable:
+    """Return an excepthook that shows errors of these classes by `format_error` and hands all others to `previous`."""
+
+    def excepthook(cls: type, error: BaseException, tb: TracebackType | None) -> None:
+        if not isinstance(error, kinds) or shows_internal_frames():
+            previous(cls, error, tb)
+        else:
+            sys.stderr.write(format_error(error, tb, keep))
+
+    return excepthook
