@@ -183,7 +183,7 @@ def trace_kernel(
     if block is not None:
         attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block))
     body_block = module.regions[0].blocks[0]
-    fn = rewritten(kernel.func)
+    fn = rewritten(kernel.func, kernel=True)
     loc = trace.locations.of_code(kernel.func.__code__)
     function = ir.Operation.create("gpu.func", [], [], attributes, None, 1, loc, ir.InsertionPoint(body_block))
     entry = function.regions[0].blocks.append(*arguments.types, arg_locs=[loc] * len(arguments.types))

@@ -87,7 +87,7 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool) -> _Template:
         )
     before = ast.unparse(node) if env.debug.ast_diff else ""
     unit = Unit(source.file, fn.__globals__, set(fn.__code__.co_freevars), runtime.sites, keep_static)
-    Rewriter(unit, fn.__name__, set()).body_of(node)
+    Rewriter(unit, fn.__name__, set()).body_of(node, drops_value=kernel)
     if runtime.sites:
         node.body = explain_name_errors(node.body)
     if before:

@@ -17,17 +17,18 @@ from flydsl.frontend.rewrite.static import may_be_dynamic
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def lower_jumps(body: list[ast.stmt], fresh) -> list[ast.stmt]:
+def lower_jumps(body: list[ast.stmt], fresh, drops_value: bool = False) -> list[ast.stmt]:
     """Return a function body in which no jump leaves a statement that can be dynamic.
 
-    `fresh(prefix)` makes a new name. Function definitions inside are left alone.
+    `fresh(prefix)` makes a new name; `drops_value`: what the function returns is ignored. Function definitions
+    inside are left alone.
     """
     scan = _Scan()
     scan.block(body, None, False)
     scan.spread()
     if not scan.flagged:
         return body
-    lower = _Lower(fresh, scan)
+    lower = _Lower(fresh, scan, drops_value)
     lowered = lower.block(body, None)
     return finish_function(body, lowered) if scan.returns else lowered
 
@@ -118,8 +119,8 @@ def _jumps(s: ast.stmt) -> bool:
 
 
 class _Lower:
-    def __init__(self, fresh, scan: _Scan):
-        self.fresh, self.scan = fresh, scan
+    def __init__(self, fresh, scan: _Scan, drops_value: bool):
+        self.fresh, self.scan, self.drops_value = fresh, scan, drops_value
 
     def block(self, stmts: list[ast.stmt], loop: LoopFlags | None) -> list[ast.stmt]:
         out: list[ast.stmt] = []
@@ -143,7 +144,7 @@ class _Lower:
     def jump(self, s: ast.stmt, loop: LoopFlags | None) -> list[ast.stmt]:
         if isinstance(s, ast.Return):
             flags = [] if loop is None else loop.on_return
-            return set_return(s) + place([assign(f, constant(True)) for f in flags], s)
+            return set_return(s, self.drops_value) + place([assign(f, constant(True)) for f in flags], s)
         return flags_of_jump(s, loop)
 
     def leaves(self, s: ast.stmt, loop: LoopFlags | None) -> bool:

@@ -15,8 +15,11 @@ RETURNED = "_fly_returned"
 RESULT = "_fly_result"
 
 
-def set_return(s: ast.Return) -> list[ast.stmt]:
+def set_return(s: ast.Return, drops_value: bool) -> list[ast.stmt]:
     """Return the assignments that stand for `return value`."""
+    if drops_value:
+        evaluated = [] if s.value is None else [ast.Expr(s.value)]
+        return place([*evaluated, assign(RETURNED, constant(True))], s)
     value = s.value if s.value is not None else constant(None)
     return place([assign(RESULT, value), assign(RETURNED, constant(True))], s)
 

@@ -52,9 +52,9 @@ class Rewriter:
 
     # --- functions -----------------------------------------------------------------------------------------------
 
-    def body_of(self, node: ast.FunctionDef) -> None:
-        """Rewrite the body of a function definition in place."""
-        body = lower_jumps(lower_matches(node.body, self.fresh), self.fresh)
+    def body_of(self, node: ast.FunctionDef, drops_value: bool = False) -> None:
+        """Rewrite the body of a function definition in place; `drops_value`: its result is ignored."""
+        body = lower_jumps(lower_matches(node.body, self.fresh), self.fresh, drops_value)
         names = names_in(body)
         own = set(names.stores) | parameters(node.args)
         self.locals = self.locals | own

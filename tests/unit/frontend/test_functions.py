@@ -341,3 +341,17 @@ def test_an_index_bound_is_converted_with_a_warning():
         run = hosted(body, [Int32, Int32])
     assert caught[0].lineno == body.__code__.co_firstlineno + 1
     assert run(4, 1) == [7]
+
+
+def test_values_returned_by_a_kernel_are_ignored():
+    def body(n, m):
+        if n > m:
+            return n
+        if n < 0:
+            return 2.5
+        for i in range(m):
+            if i == n:
+                return None
+
+    _, results = traced(body, [Int32, Int32], kernel=True)
+    assert results == []
