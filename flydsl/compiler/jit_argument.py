@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import struct
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -96,8 +97,23 @@ class MemRefJitArg(JitArgument):
     dtype = property(lambda self: self.array.elem)
     is_layout_dynamic = property(lambda self: bool(self._shape_div or self._stride_div))
     leading_dim = property(lambda self: next((i for i in range(self.rank) if i not in self._stride_div), -1))
-    shape_dyn_indices = property(lambda self: sorted(self._shape_div))
-    stride_dyn_indices = property(lambda self: sorted(self._stride_div))
+    shape_dyn_indices = property(lambda self: tuple(sorted(self._shape_div)))
+    stride_dyn_indices = property(lambda self: tuple(sorted(self._stride_div)))
+
+    def __cache_signature__(self) -> Hashable:
+        """Return dtype, alignment, stride width, shape and strides; what is dynamic is given as its divisibility, negated."""
+        array = self.array
+        shape = tuple(-self._shape_div[i] if i in self._shape_div else int(n) for i, n in enumerate(array.shape))
+        strides = tuple(-self._stride_div[i] if i in self._stride_div else int(s) for i, s in enumerate(array.strides))
+        return (array.elem, self.align, self.stride_width, shape, strides)
+
+    def __c_abi_spec__(self) -> list[tuple[type, Callable]]:
+        """Return (C type, fill) of the slots: the address, then what is dynamic as packed little-endian integers."""
+        letters = "i" * len(self._shape_div) + ("q" if self.stride_width == 64 else "i") * len(self._stride_div)
+        slots: list[tuple[type, Callable]] = [(ctypes.c_void_p, _fill_address)]
+        if letters:
+            slots.append((ctypes.c_char * struct.calcsize(f"<{letters}"), functools.partial(_fill_layout, f"<{letters}")))
+        return slots
 
     def mark_layout_dynamic(self, leading_dim: int | None = None, divisibility: int = 1) -> MemRefJitArg:
         """Make all extents dynamic, and all strides but that of `leading_dim`, which must be 1."""
@@ -127,11 +143,13 @@ class MemRefJitArg(JitArgument):
         return self
 
     def _mark(self, table: dict[int, int], dims: int | Sequence[int], divisibility: int | Sequence[int]) -> None:
+        if isinstance(dims, int) and not isinstance(divisibility, int):
+            raise ValueError(f"divisibility must be an int where dims is one, got {divisibility}")
         dims = self._dims(dims)
         self.has_default_layout = False
         divs = [divisibility] * len(dims) if isinstance(divisibility, int) else list(divisibility)
         if len(divs) != len(dims):
-            raise ValueError(f"{len(dims)} dims but {len(divs)} divisibilities")
+            raise ValueError(f"dims and divisibility must have equal length, got {len(dims)} and {len(divs)}")
         self._check_divisibility(divs)
         table.update(zip(dims, divs, strict=True))
         self._plain = None
@@ -186,8 +204,19 @@ class MemRefJitArg(JitArgument):
         return self.array
 
 
+def _fill_address(argument: MemRefJitArg, storage: ctypes.c_void_p) -> None:
+    storage.value = argument.array.address
+
+
+def _fill_layout(packing: str, argument: MemRefJitArg, storage: ctypes.Array) -> None:
+    struct.pack_into(packing, storage, 0, *argument.flat()[1:])
+
+
 class TorchTensorJitArg(MemRefJitArg):
-    """A torch tensor."""
+    """A torch tensor; given as it is, its layout is dynamic."""
+
+    def __init__(self, tensor: Any, *, dynamic_layout: bool = True, **options: Any):
+        super().__init__(host_array(tensor), dynamic_layout=dynamic_layout, **options)
 
 
 class DLTensorJitArg(MemRefJitArg):
@@ -203,7 +232,9 @@ def from_torch_tensor(
     tensor: Any, *, assumed_align: int | None = None, use_32bit_stride: bool = False
 ) -> TorchTensorJitArg:
     """Wrap a torch tensor with a fully static layout; `assumed_align` in bytes."""
-    return TorchTensorJitArg(host_array(tensor), assumed_align=assumed_align, use_32bit_stride=use_32bit_stride)
+    return TorchTensorJitArg(
+        tensor, dynamic_layout=False, assumed_align=assumed_align, use_32bit_stride=use_32bit_stride
+    )
 
 
 class PointerJitArg(JitArgument):

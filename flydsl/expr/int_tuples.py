@@ -28,30 +28,34 @@ _new = object.__new__
 class Basis:
     """`value` times the unit coordinate at path `modes` (outermost mode first): a stride whose index is a coordinate."""
 
-    __slots__ = ("modes", "value")
+    __slots__ = ("_path", "value")
 
     def __init__(self, value: int | Numeric, modes: int | Sequence[int]):
-        modes = (modes,) if type(modes) is int else tuple(modes)
-        if not modes or any(type(m) is not int or m < 0 for m in modes):
-            raise BasisBad(modes=modes)
+        path = (modes,) if type(modes) is int else tuple(modes)
+        if not path or any(type(m) is not int or m < 0 for m in path):
+            raise BasisBad(modes=path)
         self.value = value
-        self.modes = modes
+        self._path = path
+
+    @property
+    def modes(self) -> list[int]:
+        return list(self._path)
 
     def __mul__(self, other: int | Numeric) -> Basis:
         if isinstance(other, (int, Numeric)):
-            return Basis(self.value * other, self.modes)
+            return Basis(self.value * other, self._path)
         return NotImplemented
 
     __rmul__ = __mul__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Basis) and self.modes == other.modes and self.value == other.value
+        return isinstance(other, Basis) and self._path == other._path and self.value == other.value
 
     def __hash__(self) -> int:
-        return hash((Basis, self.value, self.modes))
+        return hash((Basis, self.value, self._path))
 
     def __str__(self) -> str:
-        return str(self.value) + "".join(f"E{m}" for m in self.modes)
+        return str(self.value) + "".join(f"E{m}" for m in self._path)
 
     __repr__ = __str__
 

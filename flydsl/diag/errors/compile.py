@@ -123,7 +123,7 @@ class TensorRank(UserError, ValueError):
 class StrideNotUnit(UserError, RuntimeError):
     code = "FLY_STRIDE_NOT_UNIT"
     what = "no dimension of this tensor is contiguous: shape {shape}, strides {strides}"
-    why = "a tensor passed as it is gets a dynamic layout in which one stride is known to be 1"
+    why = "to auto-mark layout-dynamic a tensor that is passed as it is, one of its strides must be 1"
     fix = "pass `flyc.from_dlpack(t)` to keep all its strides static, or a contiguous copy"
 
 
