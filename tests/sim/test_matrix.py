@@ -198,17 +198,21 @@ def test_mfma(row, arch: str) -> None:
     check(*result, row.acc)
 
 
-WMMA = [(r, a) for r in matrix_rows.WMMA_GFX11_ROWS + matrix_rows.WMMA_GFX12_ROWS + matrix_rows.WMMA_GFX1250_ROWS
-        for a in r.chips[:1] if not r.opsel_result]  # fmt: skip
+WMMA = [
+    (row, arch, signs)
+    for row in matrix_rows.WMMA_GFX11_ROWS + matrix_rows.WMMA_GFX12_ROWS + matrix_rows.WMMA_GFX1250_ROWS
+    for arch in row.chips[:1]
+    for signs in ([(True, True), (False, True)] if row.acc == "i32" else [(True, True)])
+    if not row.opsel_result
+]
 
 
-@pytest.mark.parametrize("row,arch", WMMA, ids=lambda x: x if isinstance(x, str) else f"{x.rocdl[6:]}-{x.feature}")
-@pytest.mark.parametrize("signs", [(True, True), (False, True)])
+@pytest.mark.parametrize(
+    "row,arch,signs", WMMA, ids=lambda x: f"{x.rocdl[6:]}-{x.feature}" if hasattr(x, "rocdl") else str(x)
+)
 def test_wmma(row, arch: str, signs: tuple) -> None:
-    is_int = row.acc == "i32"
-    if not is_int and signs != (True, True):
-        pytest.skip("signs only exist for integers")
-    attrs = f"<{{signA = {str(signs[0]).lower()}, signB = {str(signs[1]).lower()}}}>" if is_int else ""
+    words = [str(s).lower() for s in signs]
+    attrs = f"<{{signA = {words[0]}, signB = {words[1]}}}>" if row.acc == "i32" else ""
     result = run_tile(row, arch, wmma_ab(row), wmma_ab(row), wmma_c(row), attrs, (not signs[0], not signs[1]))
     check(*result, row.acc)
 

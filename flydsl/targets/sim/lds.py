@@ -13,16 +13,26 @@ if TYPE_CHECKING:
 
 
 class RowMemory(Buffer):
-    """`rows` rows of `nbytes` bytes each, padded to 16; `arrays` names the arrays inside a row: (first byte, end)."""
+    """`rows` rows of `nbytes` bytes each, padded to 16; `arrays` names the arrays inside a row: (first byte, end).
 
-    def __init__(self, rows: int, nbytes: int, arrays: dict[str, tuple[int, int]]):
+    `pool`: a list that keeps the bytes of the last memory for the next one, which saves the page faults of a fresh
+    array.
+    """
+
+    def __init__(
+        self, rows: int, nbytes: int, arrays: dict[str, tuple[int, int]], pool: list[np.ndarray] | None = None
+    ):
         self.rows = rows
         self.nbytes = nbytes
         self.pitch = max(16, -(-nbytes // 16) * 16)
         self.arrays = arrays
-        raw = np.empty(rows * self.pitch, np.uint8)
-        fill_poison(raw)
-        super().__init__(raw)
+        size = rows * self.pitch
+        kept = pool.pop() if pool else None
+        raw = kept if kept is not None and len(kept) >= size else np.empty(size, np.uint8)
+        if pool is not None:
+            pool.append(raw)
+        fill_poison(raw[:size])
+        super().__init__(raw[:size])
         self.shadow: Any = None
 
 

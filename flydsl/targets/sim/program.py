@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flydsl import arch as chips
 from flydsl.diag.errors.simulator import SimBadLaunch, SimBadModule
 from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.lds import RowMemory
@@ -22,7 +23,6 @@ from flydsl.targets.sim.schedule import run_slab
 from flydsl.targets.sim.translate.text import KernelText
 
 PAYLOAD_VERSION = 1
-LDS_BYTES = {"gfx942": 65536, "gfx950": 163840, "gfx1250": 327680}
 
 
 @dataclass
@@ -177,7 +177,7 @@ def run_launch(
     values = [typed_argument(a, p) for a, p in zip(args, text.params)]
     memory = GlobalMemory(config.allocations)
     reporter = Reporter(text.name, text.sites, options)
-    wave_size = 32 if arch.startswith(("gfx10", "gfx11", "gfx12")) else 64
+    wave_size = chips.get(arch).wave_size
     bases = memory.base_regions(
         [a if p[1][0] == "p" else None for a, p in zip(args, text.params)], [p[0] for p in text.params]
     )
@@ -191,10 +191,11 @@ def run_launch(
     threads = -(-(config.block[0] * config.block[1] * config.block[2]) // wave_size) * wave_size
     per_slab = slab_groups(text, options, threads, lds_bytes, groups)
     report = RunReport(text.name, lanes=groups * threads, num_ops=text.num_ops)
+    pool: list[np.ndarray] = []
     with np.errstate(all="ignore"):
         for first in range(0, groups, per_slab):
             count = min(per_slab, groups - first)
-            slab = Slab(first, count, RowMemory(count, lds_bytes, arrays))
+            slab = Slab(first, count, RowMemory(count, lds_bytes, arrays, pool))
             run_slab(launch, slab, compiled.function, text, values, threads)
             report.slabs += 1
     if launch.watch is not None:
@@ -248,11 +249,12 @@ def check_launch(text: KernelText, config: LaunchConfig, args: Sequence[Any], ar
             advice_text="skip the launch when there is no work",
         )
     threads = config.block[0] * config.block[1] * config.block[2]
-    if threads > 1024:
+    most = chips.get(arch).max_workgroup
+    if threads > most:
         raise SimBadLaunch(
             kernel=text.name,
             problem=f"a block of {threads} threads",
-            reason_text="a workgroup has at most 1024 threads",
+            reason_text=f"a workgroup of {arch} has at most {most} threads",
             advice_text="use a smaller block and more of them",
         )
     if text.block is not None and tuple(text.block) != tuple(config.block):
@@ -263,7 +265,7 @@ def check_launch(text: KernelText, config: LaunchConfig, args: Sequence[Any], ar
             advice_text="launch with that block, or compile again",
         )
     lds = lds_layout(text, config)[0]
-    limit = LDS_BYTES.get(arch, 65536)
+    limit = chips.get(arch).lds.bytes
     if lds > limit:
         raise SimBadLaunch(
             kernel=text.name,

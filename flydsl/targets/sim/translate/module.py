@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flydsl import arch as chips
 from flydsl.diag.errors.simulator import SimBadLaunch
 from flydsl.targets.sim.translate import arith, control, convert, dma, gpu, math, matrix, memory, rocdl, sync, vector  # noqa: F401  (register rules)
 from flydsl.targets.sim.translate.function import INDENT, FunctionTranslator
@@ -12,8 +13,6 @@ from flydsl.targets.sim.translate.text import KernelText
 from flydsl.targets.sim.translate.types import IrType, layout_of
 from flydsl.targets.sim.translate.values import Piece, Scalar, Struct, Value, Vector
 
-WAVE32 = ("gfx10", "gfx11", "gfx12")
-
 
 class LoweredModule:
     """The gpu functions of a lowered module, by name."""
@@ -21,7 +20,7 @@ class LoweredModule:
     def __init__(self, module: Any, arch: str):
         self.module = module
         self.arch = arch
-        self.wave_size = 32 if arch.startswith(WAVE32) else 64
+        self.wave_size = chips.get(arch).wave_size
         self.functions: dict[str, Any] = {}
         self.globals: dict[str, tuple[int, int]] = {}
         for op in module.body.operations:
