@@ -2,7 +2,8 @@
 
 A goes through LDS, double buffered, its 16-byte pieces xor-swizzled by the row; B goes from global memory straight to fragments. While one
 tile is multiplied, the next one is on its way: A into registers and, at the end of the step, into the other LDS buffer; B into the other
-fragment. The loop does two steps per trip, so that buffers are known at compile time, and carries accumulator and fragment of B by `init=`.
+fragment. The loop does two steps per trip, so that buffers are known at compile time; it carries where the next tiles begin by `init=`, and
+the fragments by itself.
 Scheduling hints interleave the memory instructions with the matrix instructions. 8-bit inputs have a scale per row of A and per row of B.
 
 With `dma` A goes to LDS without passing through registers. The unit writes a wave's data to consecutive addresses, so it is the source that is
@@ -129,13 +130,13 @@ def gemm_kernel(
         "ds_write": 0 if dma else moves,
     }
 
-    def fetch(t, buffer):
-        """Start loading tile t: A into registers or LDS, B into a fragment. Offsets of whole tiles are uniform: they go into soffset."""
+    def fetch(at_A, at_B, buffer):
+        """Start loading a tile: A into registers or LDS, B into a fragment. Where it begins is uniform, so it goes into soffset."""
         if fx.const_expr(dma):
-            fx.copy(direct, thr_gA[None, None, None, 0], thr_sA[None, None, None, buffer], soffset=t * step_A)
+            fx.copy(direct, thr_gA[None, None, None, 0], thr_sA[None, None, None, buffer], soffset=at_A)
         else:
-            fx.copy(load, thr_gA[None, None, None, 0], staged_A, soffset=t * step_A)
-        fx.copy(load, thr_gB[None, None, None, 0], into_B[None, None, None, buffer], soffset=t * step_B)
+            fx.copy(load, thr_gA[None, None, None, 0], staged_A, soffset=at_A)
+        fx.copy(load, thr_gB[None, None, None, 0], into_B[None, None, None, buffer], soffset=at_B)
 
     def arrive(buffer):
         """Have the tile that was fetched in LDS, for all waves to read."""
@@ -152,28 +153,22 @@ def gemm_kernel(
             order = fx.GemmTraversalOrder.KNM if steps > 1 else None
             fx.gemm(mma, frag_C, frag_A[None, None, piece], frag_B[None, None, piece, buffer], frag_C, traversal_order=order)
 
-    def step(buffer, next_tile):
+    def step(buffer, at_A, at_B):
         """Multiply the tile in `buffer` while the next one is fetched into the other."""
-        fetch(next_tile, 1 - buffer)
+        fetch(at_A, at_B, 1 - buffer)
         multiply(buffer)
         arrive(1 - buffer)
         interleave(**counts)
 
     tiles = k // TK
-    fetch(fx.Int32(0), 0)
+    fetch(0, 0, 0)
     frag_C.fill(0)
     arrive(0)
-
-    now_B = frag_B[None, None, None, 0]
-    for t, (acc_now, b_now) in range(0, tiles - 2, 2, init=[frag_C.load(), now_B.load()]):
-        frag_C.store(acc_now)
-        now_B.store(b_now)
-        step(0, fx.Int32(t) + 1)
-        step(1, fx.Int32(t) + 2)
-        acc_now, b_now = yield [frag_C.load(), now_B.load()]
-    frag_C.store(acc_now)
-    now_B.store(b_now)
-    step(0, fx.Int32(tiles - 1))
+    for _, (at_A, at_B) in range(0, tiles - 2, 2, init=[step_A, step_B]):
+        step(0, at_A, at_B)
+        step(1, at_A + step_A, at_B + step_B)
+        at_A, at_B = yield [at_A + 2 * step_A, at_B + 2 * step_B]
+    step(0, at_A, at_B)
     multiply(1)
 
     values = frag_C.load()
