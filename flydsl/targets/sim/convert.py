@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flydsl.targets.sim.floats import h_from_f64
+from flydsl.targets.sim.floats import h_from_f64, h_round_to
 from flydsl.targets.sim.numeric import BF16
 from flydsl.targets.sim.small_floats import _TYPES, BITS, chip_format, decode_table, encode, pack_codes, unpack_codes
 
@@ -135,8 +135,6 @@ def h_cvt_f16_into(machine: Any, old: Any, src: Any, scale: Any, kind: str, byte
 
 def h_cvt_pkrtz(a: Any, b: Any) -> np.ndarray:
     """Two f32 to f16, rounded toward zero."""
-    from flydsl.targets.sim.floats import h_round_to
-
     halves = [np.asarray(h_round_to(x, np.float16, "toward_zero")) for x in (a, b)]
     return np.stack(np.broadcast_arrays(*halves), axis=-1)
 

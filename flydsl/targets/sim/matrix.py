@@ -9,7 +9,7 @@ reads them. Inputs that are denormal are honoured, no result is flushed. EXEC is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -82,9 +82,7 @@ def h_plan(name: str, arch: str, regs: tuple[str, str], formats: tuple[str, str]
 
     Raises   AtomError: no such instruction; UnsupportedChip
     """
-    from dataclasses import replace
-
-    from flydsl.atoms.matrix_rows import by_rocdl_name, rows_named
+    from flydsl.atoms.matrix_rows import by_rocdl_name, rows_named  # only kernels with matrix ops load the tables
 
     row = by_rocdl_name(name, arch, regs)
     if formats is not None:

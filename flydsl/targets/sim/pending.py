@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flydsl import arch as chips
 from flydsl.targets.sim.mask import expand
 from flydsl.targets.sim.memory import POISON, low_bits, scatter
+from flydsl.targets.sim.small_floats import pack_codes, unpack_codes
 from flydsl.targets.sim.wave import h_readfirstlane
 
 if TYPE_CHECKING:
@@ -43,8 +45,6 @@ class Entry:
 @cache
 def decode_waitcnt(arch: str, bitfield: int) -> tuple[tuple[str, int], ...]:
     """Return the (counter, count) pairs that an `s_waitcnt` waits for."""
-    from flydsl import arch as chips
-
     fields = chips.get(arch).waitcnt
     waits = []
     for counter in ("vmcnt", "lgkmcnt"):
@@ -284,8 +284,6 @@ class PendingCopies:
     ) -> np.ndarray:
         """LDS read with transpose (gfx950): in each group of 16 lanes, lane t gets elements t, t + 16, ... of the
         lanes' data in order."""
-        from flydsl.targets.sim.small_floats import pack_codes, unpack_codes
-
         machine = self.machine
         rows = machine.load_l(site, addr, lds_base, np.uint8, size, 8 if size == 8 else 4, m)
         rows = np.broadcast_to(rows, (machine.G, machine.B, size))

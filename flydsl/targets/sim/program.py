@@ -19,6 +19,7 @@ from flydsl.targets.sim.namespace import NAMESPACE
 from flydsl.targets.sim.numeric import TYPES
 from flydsl.targets.sim.options import Allocation, LaunchConfig, SimOptions
 from flydsl.targets.sim.report import Reporter
+from flydsl.targets.sim.sanitize import make_watch
 from flydsl.targets.sim.schedule import run_slab
 from flydsl.targets.sim.translate.text import KernelText
 
@@ -80,6 +81,7 @@ class Program:
     def lowered(self) -> Any:
         """The parsed module."""
         if self._lowered is None:
+            # the bindings load only for kernels that were not restored from text
             from flydsl.targets.sim.translate.module import LoweredModule
 
             self._lowered = LoweredModule(self.module, self.arch)
@@ -204,13 +206,6 @@ def run_launch(
     report.findings = list(reporter.findings.values())
     report.seconds = time.perf_counter() - started
     return report
-
-
-def make_watch(launch: LaunchState, text: KernelText) -> Any:
-    """Return the memory checks of a launch, or None when only bounds are checked."""
-    from flydsl.targets.sim.sanitize import make_watch as make
-
-    return make(launch, text)
 
 
 def slab_groups(text: KernelText, options: SimOptions, threads: int, lds_bytes: int, groups: int) -> int:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from flydsl import arch as chips
+
 SAMPLES = 16  # executions of one access that are measured; later ones mostly repeat the pattern
 
 
@@ -37,8 +39,6 @@ class BankReport:
     """Measures the first executions of every LDS access."""
 
     def __init__(self, arch: str):
-        from flydsl import arch as chips
-
         facts = chips.get(arch).lds
         self.banks = facts.banks
         self.bank_bytes = facts.bank_bytes

@@ -6,7 +6,7 @@ from typing import Any
 
 from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.rules import attribute, rule
-from flydsl.targets.sim.translate.values import Vector
+from flydsl.targets.sim.translate.values import Scalar, Vector
 
 IDS = {
     "gpu.thread_id": "tid", "gpu.block_id": "bid", "gpu.block_dim": "bdim", "gpu.grid_dim": "gdim",
@@ -41,8 +41,6 @@ def named(t: FunctionTranslator, op: Any, name: str) -> None:
     """Bind the result to a machine register, converted to the result's width."""
     elem = t.type_of(op.results[0]).elem
     text = t.cached(("id", name, elem), lambda: t.let(f"M.{name}.astype(T_{elem})"))
-    from flydsl.targets.sim.translate.values import Scalar
-
     t.define(op.results[0], Scalar(text, t.type_of(op.results[0])))
 
 

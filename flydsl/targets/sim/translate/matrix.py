@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from flydsl.atoms.errors import AtomError
+from flydsl.targets.sim.matrix import h_plan
 from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.rules import attribute, int_attribute, prefix_rule
 from flydsl.targets.sim.translate.values import Piece, Scalar, Vector
@@ -25,9 +27,6 @@ def flag(op: Any, name: str) -> bool:
 
 def plan_name(t: FunctionTranslator, op: Any, formats: tuple[str, str] | None = None) -> str:
     """Return the name of the instruction's plan, a constant of the generated module."""
-    from flydsl.atoms.errors import AtomError
-    from flydsl.targets.sim.matrix import h_plan
-
     regs = tuple(str(v.type) for v in list(op.operands)[:2])
     try:
         h_plan(op.name, t.module.arch, regs, formats)
@@ -140,6 +139,4 @@ def wmma(t: FunctionTranslator, op: Any) -> None:
 
 
 def h_plan_of(t: FunctionTranslator, op: Any) -> Any:
-    from flydsl.targets.sim.matrix import h_plan
-
     return h_plan(op.name, t.module.arch, tuple(str(v.type) for v in list(op.operands)[:2]), None)

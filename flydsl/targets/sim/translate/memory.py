@@ -12,7 +12,7 @@ from typing import Any
 from flydsl.targets.sim.translate.function import FunctionTranslator, call
 from flydsl.targets.sim.translate.rules import attribute, int_attribute, rule
 from flydsl.targets.sim.translate.types import IrType, element_of, layout_of, struct_layout
-from flydsl.targets.sim.translate.values import Scalar
+from flydsl.targets.sim.translate.values import Scalar, Struct
 
 SPACES = {"p0": "f", "p1": "g", "p3": "l", "p4": "g", "p5": "p"}
 DYNAMIC_INDEX = -(1 << 31)
@@ -322,8 +322,6 @@ BIN_OPS = (
 
 @rule("llvm.cmpxchg")
 def cmpxchg(t: FunctionTranslator, op: Any) -> None:
-    from flydsl.targets.sim.translate.values import Struct
-
     pointer = t.get(op.operands[0])
     expected, new = (t.scalar(v) for v in list(op.operands)[1:3])
     space = space_of(t, op.operands[0])

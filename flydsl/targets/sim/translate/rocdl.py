@@ -8,6 +8,7 @@ from typing import Any
 from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.rules import attribute, int_attribute, rule
 from flydsl.targets.sim.translate.values import Scalar, Struct, Vector
+from flydsl.targets.sim.translate.vector import as_pieces
 
 
 def bool_attribute(op: Any, name: str) -> bool:
@@ -33,8 +34,6 @@ def per_lane(t: FunctionTranslator, op: Any, make: Any) -> None:
     if isinstance(value, Scalar):
         t.set_scalar(op.results[0], make(value.text), value.base)
         return
-    from flydsl.targets.sim.translate.vector import as_pieces
-
     elements = [Scalar(t.let(make(t.element(value, i).text)), value.type.scalar()) for i in range(value.n)]
     t.set_pieces(op.results[0], [p for e in elements for p in as_pieces(e)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flydsl.targets.sim.translate.arith import zero_value
+from flydsl.targets.sim.translate.arith import BINARY, BOOL_FORMS, zero_value
 from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.rules import attribute, rule
 from flydsl.targets.sim.translate.values import Piece, Scalar, Struct, Vector
@@ -228,8 +228,6 @@ def reduction(t: FunctionTranslator, op: Any) -> None:
 def reduce_vector(t: FunctionTranslator, result: Any, kind: str, src: Vector, start: str | None, reassoc: bool) -> None:
     """Combine the elements from first to last (float sums in that order; halves are folded where reordering is
     allowed)."""
-    from flydsl.targets.sim.translate.arith import BINARY, BOOL_FORMS
-
     name = REDUCE[kind]
     if src.type.is_float and name in ("addi", "muli"):
         name = {"addi": "addf", "muli": "mulf"}[name]
