@@ -8,8 +8,9 @@ from flydsl import layout as la
 from flydsl.atoms.copy_ops import CopyAtom
 from flydsl.atoms.mma_ops import MmaOp
 from flydsl.dialects import laws, value_of
+from flydsl.dialects.fly.types import is_fly_type
 from flydsl.ir import ir
-from flydsl.layout.view import MemRef
+from flydsl.layout.view import MemRef, Ptr
 from flydsl.passes.fly_layout_lowering import tensor_dma
 from flydsl.passes.fly_layout_lowering.access import runs_of
 from flydsl.passes.fly_layout_lowering.lowering import Lowering, rule
@@ -95,6 +96,15 @@ def _copy_atom_call(low: Lowering, op: ir.Operation) -> None:
     target = _side(low, dst, 0, la.size(atom.layout_dst[1]), None)
     _emit_copy(low, atom_value, *source, *target, pred)
     op.erase()
+
+
+@rule("copy_atom_call_ssa", "mma_atom_call_ssa")
+def _atom_call_ssa(low: Lowering, op: ir.Operation) -> None:
+    """The form of raw code: registers are vectors already, memory operands are pointers."""
+    for i, v in enumerate(op.operands):
+        plain = low.plain(v) if is_fly_type(v.type) else None
+        if isinstance(plain, Ptr):
+            op.operands[i] = low.builder.materialise(plain)
 
 
 def _copy_operands(low: Lowering, op: ir.Operation) -> tuple:
