@@ -2,6 +2,7 @@
 where the DSL builds.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from types import FunctionType
@@ -15,13 +16,12 @@ from flydsl.ir import dialect, ir
 
 _LIFTED = (ir.IntegerType, ir.FloatType, ir.IndexType, ir.VectorType)
 _SEQUENCES = (list, tuple)
+_AS_THEY_ARE = {int, float, str, bool, type(None)}
 
 
 def lower(x: Any) -> Any:
-    """Return a DSL value as its SSA value, a scalar class as its type, a sequence element by element; others as they
-    are.
-    """
-    if isinstance(x, (ir.Value, ir.Type, ir.Attribute, str, int, float, type(None))):
+    """Return a DSL value as its SSA value, a scalar class as its type, sequences by element; others as they are."""
+    if isinstance(x, (ir.Value, ir.Type)) or x.__class__ in _AS_THEY_ARE:
         return x
     if isinstance(x, Numeric):
         return raw(x)
@@ -29,6 +29,8 @@ def lower(x: Any) -> Any:
         return x.ir_type
     if isinstance(x, _SEQUENCES):
         return [lower(e) for e in x]
+    if isinstance(x, (ir.Attribute, int, float)):
+        return x
     if isinstance(x, type):
         return getattr(x, "ir_type", x)
     extract = getattr(x, "__extract_to_ir_values__", None)
@@ -57,9 +59,18 @@ def lift(x: Any) -> Any:
 def call(function: Callable, *args: Any, **named: Any) -> Any:
     """Run a builder of the bindings at the place of the DSL, DSL values lowered; the result is as it gives it."""
     args = [lower(a) for a in args]
-    named = {k: lower(v) for k, v in named.items()}
+    if named:
+        named = {k: lower(v) for k, v in named.items()}
     with here():
         return function(*args, **named)
+
+
+def _start(start: Callable, op: Any, args: tuple, named: dict) -> None:
+    args = [lower(a) for a in args]
+    if named:
+        named = {k: lower(v) for k, v in named.items()}
+    with here():
+        start(op, *args, **named)
 
 
 class _Lifted:
@@ -82,7 +93,7 @@ class OpClass:
         start = init or base.__init__
 
         def __init__(self, *args: Any, **named: Any) -> None:
-            call(start, self, *args, **named)
+            _start(start, self, args, named)
 
         self._made = type(base.__name__, (base,), {"__init__": __init__, **members})
 
@@ -118,9 +129,13 @@ def exposed(name: str, module: str, own: Mapping[str, Any] | None = None) -> tup
     cache: dict[str, Any] = dict(own)
 
     def __getattr__(attr: str) -> Any:
-        if attr not in cache:
-            cache[attr] = _wrap(_find(name, attr, module))
-        return cache[attr]
+        found = cache.get(attr)
+        if found is None:
+            found = cache[attr] = _wrap(_find(name, attr, module))
+            home = sys.modules.get(module)
+            if home is not None:
+                setattr(home, attr, found)
+        return found
 
     def __dir__() -> list[str]:
         return sorted({*dir(dialect(name)), *own})

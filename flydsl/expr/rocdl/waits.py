@@ -1,5 +1,6 @@
 """`s_waitcnt`: counters by name, encoded for the chip; and the waits of gfx950's asynchronous copies."""
 
+from functools import cache
 from typing import Any
 
 from flydsl.atoms import waitcnt
@@ -34,7 +35,12 @@ def wait_on(arch: str, vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = Non
     """Emit the wait in the encoding of `arch`."""
     given = {"vmcnt": vmcnt, "lgkmcnt": lgkmcnt, "expcnt": expcnt}
     counts = {name: _static(name, value) for name, value in given.items() if value is not None}
-    return _raw_waitcnt(waitcnt.encode(arch, **counts))
+    return _raw_waitcnt(_encoded(arch, *(counts.get(name) for name in given)))
+
+
+@cache
+def _encoded(arch: str, vmcnt: int | None, lgkmcnt: int | None, expcnt: int | None) -> int:
+    return waitcnt.encode(arch, vmcnt=vmcnt, lgkmcnt=lgkmcnt, expcnt=expcnt)
 
 
 def _static(name: str, value: Any) -> int:
