@@ -32,10 +32,15 @@ def k_permutation(inst_k, per_load):
     return None if steps == 1 else fx.make_layout((per_lane, 4, steps), (1, per_load, per_lane))
 
 
+READ_AHEAD = 5  # LDS reads that are on their way while earlier ones are multiplied
+
+
 def interleave(mfma, vmem, ds_read, ds_write):
-    """Hint the order of one step: LDS reads just ahead of their use, global loads in the middle, LDS writes at the end."""
+    """Hint the order of one step: LDS reads a little ahead of their use, global loads in the middle, LDS writes at the end."""
     slots = [[0, 0, 0] for _ in range(mfma)]
-    for kind, count, first, last in ((0, ds_read, 0.0, 0.9), (1, vmem, 0.2, 0.7), (2, ds_write, 0.8, 1.0)):
+    for i in range(ds_read):
+        slots[max(0, i - READ_AHEAD) * mfma // ds_read][0] += 1
+    for kind, count, first, last in ((1, vmem, 0.2, 0.8), (2, ds_write, 0.7, 1.0)):
         for i in range(count):
             slots[min(mfma - 1, int(mfma * (first + (last - first) * i / count)))][kind] += 1
     run = 0
@@ -150,7 +155,7 @@ def gemm_kernel(
         for s in fx.range_constexpr(per_lane_loads):
             fx.copy(move, read_sA[None, None, s, buffer], into_A[None, None, s])
             piece = (None, s) if steps > 1 and per_lane_loads > 1 else s if per_lane_loads > 1 else None
-            order = fx.GemmTraversalOrder.KNM if steps > 1 else None
+            order = fx.GemmTraversalOrder.NKM if steps > 1 else None
             fx.gemm(mma, frag_C, frag_A[None, None, piece], frag_B[None, None, piece, buffer], frag_C, traversal_order=order)
 
     def step(buffer, at_A, at_B):
