@@ -146,11 +146,17 @@ class MmaOp:
         chip = chips.get(arch).name if arch is not None else None
         return tuple(
             dict.fromkeys(
-                f"{r.m}x{r.n}x{r.k}"
+                f"{r.m}x{r.n}x{r.k}{self._other_family(r)}"
                 for r in family
                 if r.blocks == 1 and (chip is None and r.chips or chip in r.chips)
             )
         )
+
+
+    def _other_family(self, row: MatrixRow) -> str:
+        """Return the name of the atom that has `row`, in brackets, where it is another class than this one."""
+        name = {"mfma": "MFMA", "wmma": "WMMA", "mfma_scale": "MFMA_Scale", "wmma_scale": "WMMAScale"}.get(row.family, "")
+        return "" if type(self).__name__ in (name, name.replace("_", "")) or not name else f" (fx.rocdl.{name})"
 
 
 @lru_cache(maxsize=None)
@@ -502,7 +508,11 @@ def wmma(
             arch=arch,
             supported=("MFMA",) if chips.get(arch).has("mfma") else (),
         )
-    return WMMA(m, n, k, a, b or a, acc or "f32", gen, sign_a, sign_b, clamp, mod_c)
+    try:
+        return WMMA(m, n, k, a, b or a, acc or "f32", gen, sign_a, sign_b, clamp, mod_c)
+    except UnsupportedTypes as e:
+        e.extra_notes += (f"the target is {arch}",)
+        raise
 
 
 def supported(arch: str) -> tuple[MatrixRow, ...]:

@@ -46,8 +46,11 @@ class DSLCompileError(RuntimeError):
 
     def __init__(self, message: str, *, diagnostics: list[DiagRecord] | None = None):
         super().__init__(message)
-        self.message = message
         self.diagnostics = list(diagnostics or [])
+
+    @property
+    def message(self) -> str:
+        return self.args[0]
 
     def __str__(self) -> str:
         said = [record for record in self.diagnostics if record.message]

@@ -19,6 +19,7 @@ __all__ = [
     "MissingLinker",
     "MissingLlvm",
     "NoGpuModule",
+    "OccupancyImpossible",
     "PrintfBad",
     "RocmOpLeft",
     "SmallFloatUnsupported",
@@ -131,6 +132,13 @@ class KernelAttributeBad(UserError, ValueError):
     what = "kernel `{kernel}` has the attribute {attribute} = {value}"
     why = "expected {wanted}"
     fix = "correct unit_attrs or value_attrs of the launch"
+
+
+class OccupancyImpossible(UserError, ValueError):
+    code = "FLY_OCCUPANCY"
+    what = "waves_per_eu={wanted}: a SIMD of {arch} holds at most {limit} waves"
+    why = "waves share the registers and the slots of a SIMD"
+    fix = "ask for {limit} or fewer, and fewer still where the kernel needs many registers"
 
 
 class MathUnsupported(Unsupported, TypeError):

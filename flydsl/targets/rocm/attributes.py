@@ -7,7 +7,7 @@ would find at O1 and above, which the slim pipeline does not run.
 from __future__ import annotations
 
 from flydsl.arch import Chip
-from flydsl.diag.errors.target import KernelAttributeBad
+from flydsl.diag.errors.target import KernelAttributeBad, OccupancyImpossible
 from flydsl.ir import ir, walks
 from flydsl.targets.rocm.guards import ModuleFacts, place
 from flydsl.targets.rocm.options import CodegenOptions, waves_range
@@ -46,7 +46,7 @@ def set_attributes(module: ir.Module, facts: ModuleFacts, chip: Chip, options: C
     values = _common(facts, chip, options)
     for function in walks.children(module.operation):
         if function.name == "llvm.func" and "rocdl.kernel" in function.attributes:
-            wanted = values | _waves(function, options)
+            wanted = values | _waves(function, chip, options)
             _check(function)
             entries = [_entry(key, value) for key, value in wanted.items()]
             if "passthrough" in function.attributes:
@@ -56,8 +56,11 @@ def set_attributes(module: ir.Module, facts: ModuleFacts, chip: Chip, options: C
         _set_fast_math(module.operation)
 
 
-def _waves(function: ir.Operation, options: CodegenOptions) -> dict[str, str]:
-    """Return the occupancy wish; a range only exists in LLVM's spelling, so both go there."""
+def _waves(function: ir.Operation, chip: Chip, options: CodegenOptions) -> dict[str, str]:
+    """Return the occupancy wish; a range only exists in LLVM's spelling, so both go there.
+
+    Raises   OccupancyImpossible: more waves than a SIMD of the chip holds; LLVM would only warn
+    """
     wish = options.waves_per_eu
     if "rocdl.waves_per_eu" in function.attributes:
         held = function.attributes["rocdl.waves_per_eu"]
@@ -67,7 +70,11 @@ def _waves(function: ir.Operation, options: CodegenOptions) -> dict[str, str]:
         except ValueError:
             raise _bad(function, "rocdl.waves_per_eu", held, "an integer or 'least,most'") from None
         del function.attributes["rocdl.waves_per_eu"]
-    return {} if wish is None else {"amdgpu-waves-per-eu": ",".join(map(str, wish))}
+    if wish is None:
+        return {}
+    if wish[0] > chip.waves_per_simd:
+        raise OccupancyImpossible(wanted=wish[0], arch=chip.name, limit=chip.waves_per_simd)
+    return {"amdgpu-waves-per-eu": ",".join(map(str, wish))}
 
 
 _ATTRIBUTE_KINDS: dict[str, tuple[type, str]] = {
