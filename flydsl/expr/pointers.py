@@ -222,7 +222,7 @@ def element_type(elem: str) -> ir.Type:
 
 
 def ptr_load(ptr: Pointer, result_type: Any = None) -> Any:
-    """Return the element at `ptr`, or what `result_type` says: a scalar class, a Vector alias or an MLIR vector type."""
+    """Return the element at `ptr`, or what `result_type` says: a scalar class, a Vector alias or an MLIR type."""
     ptr = expect_pointer(ptr, "the operand of ptr_load")
     if result_type is None:
         elem = ptr.plain.elem
@@ -230,14 +230,17 @@ def ptr_load(ptr: Pointer, result_type: Any = None) -> Any:
     if is_numeric_class(result_type) and hasattr(result_type, "element"):
         ptr = _of_element(ptr, result_type.element.mlir)
         return wrap_scalar(result_type, emit1("fly.ptr_load", result_type.ir_type, (ptr._raw(),)))
-    return _load_vector(ptr, result_type)
+    return _load_as(ptr, result_type)
 
 
-def _load_vector(ptr: Pointer, result_type: Any) -> Any:
+def _load_as(ptr: Pointer, result_type: Any) -> Any:
     from flydsl.expr.vector.core import Vector
 
     alias = isinstance(result_type, type) and issubclass(result_type, Vector)
     type_ = result_type.ir_type if alias else result_type
+    if isinstance(type_, ir.Type) and type_ in current().types.by_name.values():
+        elem = element_name(type_)
+        return wrap_element(elem, emit1("fly.ptr_load", type_, (_of_element(ptr, elem)._raw(),)))
     if not isinstance(type_, ir.VectorType):
         raise ElementConversion(got=shown(result_type), dtype="a scalar class, a Vector alias or a vector type")
     ptr = _of_element(ptr, element_name(type_.element_type))
