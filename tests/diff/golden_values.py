@@ -1,6 +1,6 @@
 """Evaluates the recorded expressions on layouts, tensors and atoms; prints the rows that differ when run as a program.
 
-    python tests/diff/golden_values.py layout|tensor|mma
+python tests/diff/golden_values.py layout|tensor|mma
 """
 
 import sys
@@ -86,7 +86,7 @@ def evaluate(expression: str, arch: str = "gfx942") -> str:
     """Return the outcome of one expression, evaluated in a kernel of its own (one SharedAllocator per kernel)."""
     try:
         with kernel(A, B, P, "i32", "i32", arch=arch) as (_, arguments):
-            return show(eval(expression, namespace(arguments)))  # noqa: S307 - the rows are ours
+            return show(eval(expression, namespace(arguments)))
     except Exception as e:  # any error can be the recorded outcome
         return f"INVALID {type(e).__name__}: {getattr(e, 'message', e)}"
 
@@ -105,7 +105,7 @@ def show(x: Any) -> str:
             return repr(x)
         case bool() | int() | str():
             return str(x)
-        case tuple():
+        case tuple() | list():
             return f"({', '.join(show(i) for i in x)})"
         case FlyValue():
             return plain_text(f"{KIND_OF_CLASS[type(x.plain)]}<{inner_text(x.plain)}>")
