@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from flydsl.diag.errors.simulator import SimFindings
 from flydsl.runtime.kinds import say_once
-from flydsl.targets.sim import Allocation, Program, SimOptions
-from flydsl.utils import env
-
+from flydsl.targets.sim import Allocation, session
 
 _by_address: dict[int, tuple[str, Any]] = {}
+_providers: list[Callable[[], Iterable[Allocation]]] = []
+_observers: list[Callable[[str, Sequence[Allocation], float], None]] = []
+
+
+@contextmanager
+def memory_provider(allocations: Callable[[], Iterable[Allocation]]) -> Iterator[None]:
+    """Let kernels reach the memory that `allocations()` names at each launch, through raw addresses."""
+    with _listed(_providers, allocations):
+        yield
+
+
+@contextmanager
+def observer(after_launch: Callable[[str, Sequence[Allocation], float], None]) -> Iterator[None]:
+    """Call `after_launch(kernel, allocations, seconds)` after each launch inside the block."""
+    with _listed(_observers, after_launch):
+        yield
+
+
+@contextmanager
+def _listed(items: list, item: Any) -> Iterator[None]:
+    items.append(item)
+    try:
+        yield
+    finally:
+        items.remove(item)
 
 
 @contextmanager
@@ -51,30 +76,41 @@ class SimLoaded:
 
     def __init__(self, artifact: Any):
         self.artifact = artifact
-        self.program = Program(artifact.lowered, artifact.arch)
+        self.program = artifact.sim_program()
 
     def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:
         """Return the launch function of one host call; `buffers` are the arrays that its kernels may access."""
         given = {array.address for _, array in buffers}
         known = [pair for address, pair in _by_address.items() if address not in given]
         allocations = [allocation(name, array) for name, array in (*buffers, *known)]
-        options = sim_options()
+        if _providers:
+            whole = {(a.address, a.nbytes) for a in allocations}
+            allocations += [a for p in _providers for a in p() if (a.address, a.nbytes) not in whole]
 
         def launch(
             kernel: str, grid: tuple, block: tuple, cluster: tuple, smem: int, stream: int, arguments: tuple
         ) -> None:
             if 0 in grid:
                 return
-            self.program.launch(
-                kernel,
-                grid=grid,
-                block=block,
-                args=list(arguments),
-                allocations=allocations,
-                dynamic_lds_bytes=smem,
-                cluster=cluster or (1, 1, 1),
-                options=options,
-            )
+            started = time.perf_counter()
+            options = session.options()
+            try:
+                report = self.program.launch(
+                    kernel,
+                    grid=grid,
+                    block=block,
+                    args=list(arguments),
+                    allocations=allocations,
+                    dynamic_lds_bytes=smem,
+                    cluster=cluster or (1, 1, 1),
+                    options=options,
+                )
+            except SimFindings as e:
+                session.deliver_failure(e.findings)
+                raise
+            session.deliver(report, options)
+            for observe in _observers:
+                observe(kernel, allocations, time.perf_counter() - started)
 
         return launch
 
@@ -91,14 +127,3 @@ def allocation(name: str, array: Any) -> Allocation:
         itemsize=array.itemsize,
         dtype=array.elem,
     )
-
-
-def sim_options() -> SimOptions:
-    """Return the options that the environment asks for."""
-    fields: dict[str, Any] = {}
-    checks = env.sim.check
-    if checks:
-        fields["checks"] = frozenset() if checks == "none" else frozenset(checks.replace(" ", "").split(","))
-    if env.sim.schedule:
-        fields["schedule"] = env.sim.schedule
-    return SimOptions(**fields)

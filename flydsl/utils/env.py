@@ -172,6 +172,7 @@ class RuntimeEnvManager(EnvManager):
         watched=True,
     )
     cache_dir = OptPath("~/.flydsl/cache", "FLYDSL_RUNTIME_CACHE_DIR", "disk cache; empty: none", watched=True)
+    cache_limit = OptInt(1024, "FLYDSL_RUNTIME_CACHE_LIMIT_MB", "size of the disk cache; the least recently used entries go", 1)
     enable_cache = OptBool(True, "FLYDSL_RUNTIME_ENABLE_CACHE", "use the memory and disk cache", watched=True)
     run_only = OptBool(False, "FLYDSL_RUNTIME_RUN_ONLY", "never compile; a cache miss is an error", watched=True)
     extra_source_dirs = OptList([], "FLYDSL_EXTRA_SOURCE_DIRS", "further sources hashed in the cache key", ":")
@@ -217,7 +218,8 @@ class KtraceEnvManager(EnvManager):
 class SimEnvManager(EnvManager):
     """The simulator."""
 
-    check = OptStr("", "FLYDSL_SIM_CHECK", "checks, such as bounds,race; empty: all that are cheap; none: off")
+    check = OptStr("", "FLYDSL_SIM_CHECK", "checks, such as bounds,race; empty or default: all that are cheap; all; none")
+    on_finding = OptStr("", "FLYDSL_SIM_ON_FINDING", "what a fault does", ["raise", "warn", "collect"])
     schedule = OptStr("", "FLYDSL_SIM_SCHEDULE", "lockstep, ahead, reverse, random:SEED")
     trace = OptStr("", "FLYDSL_SIM_TRACE", "block,wave: one line per operation")
 

@@ -78,7 +78,7 @@ def test_holes_are_drawn() -> None:
     c = np.zeros((8, 32), np.float32)
     report = run(VEC_ADD, "vec_add", 1, 256, a, b, c, 208, checks=frozenset({*CHECKS, "holes"}), on_finding="collect")
     (hole,) = report.findings
-    assert (hole.kind, hole.tensor, hole.index, hole.severity) == ("never-written", "C", (6, 16), "note")
+    assert (hole.kind, hole.tensor, hole.index, hole.severity) == ("never-written", "C", (6, 16), "warning")
     assert "48 of 256" in hole.message and "################................" in hole.message
 
 

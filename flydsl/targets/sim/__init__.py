@@ -8,6 +8,7 @@ translated.
 
 from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.options import Allocation, LaunchConfig, SimOptions
-from flydsl.targets.sim.program import Program, RunReport
+from flydsl.targets.sim.program import Program
+from flydsl.targets.sim.report import RunReport
 
 __all__ = ["Allocation", "Finding", "LaunchConfig", "Program", "RunReport", "SimOptions"]

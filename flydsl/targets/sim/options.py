@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined")
-REPORTS = ("banks", "holes")
+REPORTS = ("banks", "holes", "needless")
 VALUES = ("nan", "overflow")  # opt-in: they look at every result, so kernels are translated once more for them
+GROUPS = {
+    "default": CHECKS, "reports": REPORTS, "values": VALUES, "all": (*CHECKS, *REPORTS, *VALUES), "none": (),
+}  # fmt: skip
+
+
+def parse_checks(given: str | Iterable[str]) -> frozenset[str]:
+    """Return the checks that a comma list (or names) states; names of `GROUPS` stand for several, `-name` takes out."""
+    names = given.replace(" ", "").split(",") if isinstance(given, str) else list(given)
+    chosen: set[str] = set()
+    for name in filter(None, names):
+        members = GROUPS.get(name.lstrip("-"), (name.lstrip("-"),))
+        chosen = chosen.difference(members) if name[0] == "-" else chosen.union(members)
+    return frozenset(chosen)
 
 
 @dataclass(frozen=True)

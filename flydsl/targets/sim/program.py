@@ -4,40 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from flydsl import arch as chips
 from flydsl.diag.errors.simulator import SimBadLaunch, SimBadModule
-from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.lds import RowMemory
-from flydsl.targets.sim.machine import LaunchState, Slab
+from flydsl.targets.sim.machine import LaunchState, Machine, Slab
 from flydsl.targets.sim.memory import GlobalMemory
 from flydsl.targets.sim.namespace import NAMESPACE
 from flydsl.targets.sim.numeric import TYPES
 from flydsl.targets.sim.options import Allocation, LaunchConfig, SimOptions
-from flydsl.targets.sim.report import Reporter
+from flydsl.targets.sim.report import Reporter, RunReport
 from flydsl.targets.sim.sanitize import make_watch
 from flydsl.targets.sim.schedule import run_slab
+from flydsl.targets.sim.pending import PendingCopies
 from flydsl.targets.sim.translate.text import KernelText
+from flydsl.targets.stored_text import TextRefused, run_text
 
-PAYLOAD_VERSION = 1
-
-
-@dataclass
-class RunReport:
-    """What a launch did: findings in the order they were met, time, and amount of work."""
-
-    kernel: str
-    findings: list[Finding] = field(default_factory=list)
-    seconds: float = 0.0
-    lanes: int = 0
-    num_ops: int = 0
-    slabs: int = 0
-    seed: int | None = None
-    banks: Any = None
+PAYLOAD_VERSION = 2
 
 
 @dataclass
@@ -128,13 +115,18 @@ class Program:
         return {"version": PAYLOAD_VERSION, "arch": self.arch, "ir": self.text, "kernels": kernels}
 
     @classmethod
-    def from_payload(cls, payload: dict[str, Any]) -> Program:
-        """Return the program of `to_payload`; a payload of another version is translated again from its IR."""
+    def from_payload(cls, payload: dict[str, Any], checked: bool = False) -> Program:
+        """Return the program of `to_payload`; a payload of another version is translated again from its IR.
+
+        `checked`: the payload comes from outside; text that does not look generated is translated again, too.
+        """
         program = cls(payload["ir"], payload["arch"])
         if payload.get("version") == PAYLOAD_VERSION:
             for kernel in payload["kernels"]:
                 text = KernelText.from_json(kernel)
-                program._compiled[text.name, frozenset()] = compile_text(text)
+                compiled = compile_checked(text) if checked else compile_text(text)
+                if compiled is not None:
+                    program._compiled[text.name, frozenset()] = compiled
             program._names = [k["name"] for k in payload["kernels"]]
         return program
 
@@ -169,6 +161,14 @@ def compile_text(text: KernelText) -> _Compiled:
     return _Compiled(text, namespace["kernel"])
 
 
+def compile_checked(text: KernelText) -> _Compiled | None:
+    """Return the generator function of a kernel text from outside, or None where it holds what generated text never does."""
+    try:
+        return _Compiled(text, run_text(text.source, f"<sim:{text.name}>", NAMESPACE, ATTRIBUTES)["kernel"])
+    except (TextRefused, SyntaxError, KeyError):
+        return None
+
+
 def run_launch(
     compiled: _Compiled, config: LaunchConfig, args: Sequence[Any], options: SimOptions, arch: str
 ) -> RunReport:
@@ -192,7 +192,10 @@ def run_launch(
     groups = config.grid[0] * config.grid[1] * config.grid[2]
     threads = -(-(config.block[0] * config.block[1] * config.block[2]) // wave_size) * wave_size
     per_slab = slab_groups(text, options, threads, lds_bytes, groups)
-    report = RunReport(text.name, lanes=groups * threads, num_ops=text.num_ops)
+    report = RunReport(
+        text.name, lanes=groups * threads, num_ops=text.num_ops, checks=options.checks, schedule=options.schedule,
+        approximated=text.approximated,
+    )  # fmt: skip
     pool: list[np.ndarray] = []
     with np.errstate(all="ignore"):
         for first in range(0, groups, per_slab):

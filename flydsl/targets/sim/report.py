@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,22 @@ from flydsl.targets.sim.options import SimOptions
 if TYPE_CHECKING:
     from flydsl.targets.sim.machine import Machine
     from flydsl.targets.sim.memory import Region
+
+
+@dataclass
+class RunReport:
+    """What a launch did: findings in the order they were met, time, amount of work, checks, approximations in words."""
+
+    kernel: str
+    findings: list[Finding] = field(default_factory=list)
+    seconds: float = 0.0
+    lanes: int = 0
+    num_ops: int = 0
+    slabs: int = 0
+    schedule: str = "auto"
+    checks: frozenset[str] = frozenset()
+    approximated: tuple[str, ...] = ()
+    banks: Any = None
 
 
 class Reporter:

@@ -31,7 +31,7 @@ def report_holes(launch: Any) -> None:
                 span=launch.reporter.span(next(iter(shadow.sites))),
                 tensor=a.name,
                 index=at,
-                severity="note",
+                severity="warning",
                 why="the launch wrote the other elements of this tensor",
                 fix="check the grid and the predicates of the last tiles",
             )

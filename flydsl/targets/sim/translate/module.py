@@ -8,6 +8,7 @@ from flydsl import arch as chips
 from flydsl.diag.errors.simulator import SimBadLaunch
 from flydsl.targets.sim.translate import arith, control, convert, dma, gpu, math, matrix, memory, rocdl, sync, vector  # noqa: F401  (register rules)
 from flydsl.targets.sim.translate.function import INDENT, FunctionTranslator
+from flydsl.targets.sim.translate.limits import approximations
 from flydsl.targets.sim.translate.rules import PREFIX_RULES, RULES
 from flydsl.targets.sim.translate.text import KernelText
 from flydsl.targets.sim.translate.types import IrType, layout_of
@@ -80,6 +81,7 @@ class LoweredModule:
             needs_waves=any(barrier_is_nested(op) for op in ops if op.name in BARRIERS),
             block=known_block(func),
             num_ops=len(ops),
+            approximated=approximations((op.name for op in ops), t.accesses.has_sync),
         )
 
 

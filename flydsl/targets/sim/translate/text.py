@@ -14,7 +14,8 @@ class KernelText:
     number.
     `cell_bytes`: narrowest access per memory letter; `reads`, `writes`: pointer arguments by number, None for
     pointers of unknown origin;
-    `has_sync`: fences or ordered atomics, by which workgroups may synchronise.
+    `has_sync`: fences or ordered atomics, by which workgroups may synchronise;
+    `approximated`: in words.
     """
 
     name: str
@@ -36,6 +37,7 @@ class KernelText:
     needs_waves: bool
     block: tuple[int, int, int] | None
     num_ops: int
+    approximated: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> KernelText:
@@ -44,6 +46,7 @@ class KernelText:
         fields["params"] = tuple(tuple(p) for p in data["params"])
         fields["sites"] = tuple((op, tuple(tuple(f) for f in frames)) for op, frames in data["sites"])
         fields["reads"], fields["writes"] = tuple(data["reads"]), tuple(data["writes"])
+        fields["approximated"] = tuple(data["approximated"])
         fields["lds"] = {k: tuple(v) for k, v in data["lds"].items()}
         fields["private_arrays"] = {k: tuple(v) for k, v in data["private_arrays"].items()}
         fields["block"] = tuple(data["block"]) if data["block"] else None

@@ -1,0 +1,52 @@
+"""The simulator's checks for users: collect findings, choose checks, stop inside a kernel.
+
+    import flydsl.sim
+    with flydsl.sim.check(on_finding="collect", checks="default,holes") as findings:
+        launch(a, b, c)
+    for f in findings:
+        print(f)            # or f.kind, f.span.line, f.other, f.tensor, f.index, f.block, f.thread
+    print(findings.summary())
+
+Outside a `check` block the environment decides: `FLYDSL_SIM_CHECK`, `FLYDSL_SIM_ON_FINDING`, `FLYDSL_SIM_SCHEDULE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from flydsl.diag.errors.simulator import SimFindings
+from flydsl.targets.sim import session
+from flydsl.targets.sim.findings import Finding
+from flydsl.targets.sim.options import CHECKS, REPORTS, VALUES, parse_checks
+from flydsl.targets.sim.report import RunReport
+from flydsl.targets.sim.session import Findings
+
+__all__ = ["CHECKS", "REPORTS", "VALUES", "Finding", "Findings", "RunReport", "SimFindings", "check", "closing_line"]
+
+
+@contextmanager
+def check(
+    on_finding: str = "collect", checks: str | Iterable[str] | None = None, schedule: str | None = None
+) -> Iterator[Findings]:
+    """Check the launches inside the block and collect what is found.
+
+    `on_finding`: `collect` lets launches run on and only collects; `warn` also issues a Python warning per fault;
+    `raise` stops the launch at its first fault with `SimFindings` (which is collected, too). `checks`: names, or the
+    groups `default`, `reports`, `values`, `all`, `none`; without it those of FLYDSL_SIM_CHECK. `schedule`: order of
+    waves.
+
+    Raises   ValueError: an unknown name
+    """
+    fields: dict[str, object] = {"on_finding": on_finding}
+    if checks is not None:
+        fields["checks"] = parse_checks(checks)
+    if schedule is not None:
+        fields["schedule"] = schedule
+    with session.scope(**fields) as found:
+        yield found
+
+
+def closing_line() -> str:
+    """Return one line about all launches of this process so far: checked, approximated, not modelled, found."""
+    return session.totals.line()
