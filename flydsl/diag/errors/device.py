@@ -1,8 +1,16 @@
 """Errors of AMD devices and the HIP library."""
 
-from flydsl.diag.base import InternalError, MissingTool, UserError
+from flydsl.diag.base import InternalError, MissingTool, Unsupported, UserError
 
-__all__ = ["DevicesMixed", "HipFailed", "KernelArguments", "MissingHip"]
+__all__ = [
+    "DevicesMixed",
+    "HipFailed",
+    "KernelArguments",
+    "MissingHip",
+    "SimulatedCudaDevice",
+    "SimulatedCudaForeign",
+    "SimulatedProgramMissing",
+]
 
 
 class MissingHip(MissingTool, ImportError):
@@ -31,3 +39,24 @@ class KernelArguments(InternalError, TypeError):
     what = "`{kernel}` takes {expected} arguments in its code object, but the launch passes {given}"
     why = "the host program and the code object come from different compiles"
     fix = "clear the cache (`flydsl cache clear`) and report this with the kernel"
+
+
+class SimulatedCudaDevice(UserError, RuntimeError):
+    code = "FLY_SIM_CUDA_DEVICE"
+    what = "there is no device cuda:{device}: {count} GPU(s) are simulated"
+    why = "device numbers begin at 0"
+    fix = "use a smaller number, or simulate more GPUs: `flydsl sim --devices N ...`"
+
+
+class SimulatedCudaForeign(Unsupported, RuntimeError):
+    code = "FLY_SIM_CUDA_FOREIGN"
+    what = "{thing} cannot run without a GPU"
+    why = "`flydsl sim` runs FlyDSL kernels in the simulator and torch operations on the host. {detail}"
+    fix = "leave this part out when the GPU is simulated, or run the program on a GPU"
+
+
+class SimulatedProgramMissing(UserError, ValueError):
+    code = "FLY_SIM_PROGRAM"
+    what = "flydsl sim has nothing to run: {problem}"
+    why = "it runs a Python program with the GPU simulated"
+    fix = "flydsl sim script.py ARGUMENTS, or flydsl sim -m pytest ARGUMENTS"

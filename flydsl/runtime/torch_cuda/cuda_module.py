@@ -1,0 +1,239 @@
+"""What stands in for `torch.cuda`: devices and their properties, streams, events, memory figures.
+
+The simulator finishes a launch before the call returns, so every stream is always idle and an event is a moment of the host's clock: the
+time between two events is what the simulator took, and says nothing about a GPU.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from flydsl import arch as chips
+from flydsl.diag import SimulatedCudaForeign
+from flydsl.runtime.device import get_rocm_arch
+from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
+
+# chip -> (compute units as HIP counts them, memory in GiB, L2 in MiB) of its first product; AMD's product pages. gfx1250: not published, gfx950's.
+_BOARDS = {"gfx942": (304, 192, 4), "gfx950": (256, 288, 4), "gfx1250": (256, 288, 4), "gfx1100": (48, 24, 6), "gfx1201": (32, 16, 8)}
+_OTHER_BOARD = (32, 16, 4)
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """The fields of torch's device properties that programs read. Sizes in bytes."""
+
+    name: str
+    gcnArchName: str
+    major: int
+    minor: int
+    multi_processor_count: int
+    total_memory: int
+    warp_size: int
+    L2_cache_size: int
+    shared_memory_per_block: int
+    shared_memory_per_block_optin: int
+    shared_memory_per_multiprocessor: int
+    regs_per_multiprocessor: int
+    max_threads_per_block: int = 1024
+    max_threads_per_multi_processor: int = 2048
+    is_integrated: int = 0
+    is_multi_gpu_board: int = 0
+    clock_rate: int = 2_100_000
+    uuid: str = "simulated"
+
+
+def properties() -> DeviceProperties:
+    """Return the properties of the chip in force."""
+    chip = chips.get(get_rocm_arch())
+    units, memory_gib, l2_mib = _BOARDS.get(chip.name, _OTHER_BOARD)
+    digits = chip.name.removeprefix("gfx")
+    return DeviceProperties(
+        name=f"AMD {chip.products[0] if chip.products else chip.name} (simulated {chip.name})",
+        gcnArchName=chip.name + (":sramecc+:xnack-" if chip.name.startswith("gfx9") else ""),
+        major=int(digits[:-2]),
+        minor=int(digits[-2], 16),
+        multi_processor_count=units,
+        total_memory=memory_gib << 30,
+        warp_size=chip.wave_size,
+        L2_cache_size=l2_mib << 20,
+        shared_memory_per_block=chip.lds.bytes,
+        shared_memory_per_block_optin=chip.lds.bytes,
+        shared_memory_per_multiprocessor=chip.lds.pool_bytes,
+        regs_per_multiprocessor=chip.registers.vgprs * chip.wave_size * chip.simds,
+        max_threads_per_multi_processor=chip.waves_per_simd * chip.simds * chip.wave_size,
+    )
+
+
+class Stream:
+    """A stream: work on it is done when it is asked for."""
+
+    _handles = itertools.count(0x1000, 0x10)
+
+    def __init__(self, device: Any = None, priority: int = 0, **handle: int):
+        index = device if isinstance(device, int) else torch.device(device or "cuda").index
+        self.device = torch.device("cuda", index or 0)
+        self.device_index = self.device.index
+        self.priority = priority
+        self.cuda_stream = handle.get("stream_ptr", next(self._handles))
+        self.stream_id = self.cuda_stream
+
+    def synchronize(self) -> None: ...
+    def wait_stream(self, stream: Stream) -> None: ...
+    def wait_event(self, event: Event) -> None: ...
+
+    def query(self) -> bool:
+        return True
+
+    def record_event(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        self._before = _state.stream
+        _state.stream = self
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _state.stream = self._before
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.cuda_stream == other.cuda_stream
+
+    def __hash__(self) -> int:
+        return hash(self.cuda_stream)
+
+    def __repr__(self) -> str:
+        return f"<simulated stream on {self.device}, handle {self.cuda_stream:#x}>"
+
+
+class Event:
+    """A moment of the host's clock."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **other: Any):
+        self._at: float | None = None
+
+    def record(self, stream: Stream | None = None) -> None:
+        self._at = time.perf_counter()
+
+    def synchronize(self) -> None: ...
+    def wait(self, stream: Stream | None = None) -> None: ...
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, end: Event) -> float:
+        """Return the milliseconds of host time to another event."""
+        if self._at is None or end._at is None:
+            raise RuntimeError("both events must be recorded before the time between them is asked for")
+        return 1e3 * (end._at - self._at)
+
+
+class _StreamScope:
+    """`torch.cuda.stream(s)`; None changes nothing."""
+
+    def __init__(self, stream: Stream | None):
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self.stream.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        if self.stream is not None:
+            self.stream.__exit__()
+
+
+class _State:
+    default = Stream(stream_ptr=0)
+    stream = default
+
+
+_state = _State
+
+
+def replacements(mode: SimulatedCuda) -> dict[str, Any]:
+    """Return the names of `torch.cuda` that get a new value."""
+
+    class Device:
+        """`torch.cuda.device(n)`."""
+
+        def __init__(self, device: Any):
+            self.index = mode.index(device)
+
+        def __enter__(self) -> None:
+            self.before, mode.current = mode.current, mode.current if self.index is None else self.index
+
+        def __exit__(self, *error: Any) -> None:
+            mode.current = self.before
+
+    def set_device(device: Any) -> None:
+        mode.current = mode.index(device)
+
+    def used(device: Any = None) -> int:
+        return mode.memory.used_bytes(mode.index(device) or 0)
+
+    def known(device: Any = None) -> DeviceProperties:
+        mode.index(device)
+        return properties()
+
+    def set_stream(stream: Stream) -> None:
+        _state.stream = stream
+
+    generator = torch.default_generator  # of the host: there is one generator for both
+    memory = dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), used)
+    quiet = (
+        "synchronize empty_cache init _lazy_init reset_peak_memory_stats reset_max_memory_allocated reset_accumulated_memory_stats "
+        "ipc_collect set_per_process_memory_fraction"
+    ).split()
+    return {
+        **dict.fromkeys(quiet, _nothing),
+        **memory,
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "is_bf16_supported": lambda *a, **k: True,
+        "is_current_stream_capturing": lambda: False,
+        "device_count": lambda: mode.devices,
+        "current_device": lambda: mode.current,
+        "set_device": set_device,
+        "device": Device,
+        "get_device_name": lambda device=None: known(device).name,
+        "get_device_properties": known,
+        "get_device_capability": lambda device=None: (known(device).major, known(device).minor),
+        "get_arch_list": lambda: [get_rocm_arch()],
+        "can_device_access_peer": lambda device, peer: True,
+        "Stream": Stream,
+        "ExternalStream": lambda stream_ptr, device=None, **k: Stream(device, stream_ptr=stream_ptr),
+        "Event": Event,
+        "stream": _StreamScope,
+        "current_stream": lambda device=None: _state.stream,
+        "default_stream": lambda device=None: _state.default,
+        "set_stream": set_stream,
+        "mem_get_info": lambda device=None: (known(device).total_memory - used(device), known(device).total_memory),
+        "memory_stats": lambda device=None: {"allocated_bytes.all.peak": used(device), "allocated_bytes.all.current": used(device)},
+        **dict.fromkeys(("manual_seed", "manual_seed_all"), lambda seed: generator.manual_seed(int(seed)) and None),
+        **dict.fromkeys(("seed", "seed_all"), lambda: generator.seed() and None),
+        "initial_seed": generator.initial_seed,
+        "get_rng_state": lambda device=None: torch.get_rng_state(),
+        "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
+        "CUDAGraph": _refused("a CUDA graph", "a graph replays launches on the GPU; run the program without capture (the results are the same)"),
+        "graph": _refused("a CUDA graph", "a graph replays launches on the GPU; run the program without capture (the results are the same)"),
+        "make_graphed_callables": _refused("a CUDA graph", "run the callables as they are"),
+    }
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """Stand in for what has no effect without a GPU."""
+
+
+def _refused(thing: str, detail: str) -> Callable:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise SimulatedCudaForeign(thing=thing, detail=detail)
+
+    return refuse

@@ -1,0 +1,160 @@
+"""`flydsl sim script.py ...` and `flydsl sim -m module ...`: run a torch program written for `device="cuda"` without a GPU.
+
+With `--schedules` the program runs once per order of waves, each in a process of its own, and the memory that kernels leave behind is
+compared launch by launch: a kernel that is right gives the same under every order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from flydsl.diag import SimulatedProgramMissing
+from flydsl.utils import env
+
+_MISSING_TORCH = "torch is not installed: pip install 'flydsl[torch]'\n"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--arch", help="the GPU to simulate, such as gfx942 (default: FLYDSL_GPU_ARCH, or gfx942)")
+    parser.add_argument("--devices", type=int, default=1, help="how many GPUs there are (default: 1)")
+    parser.add_argument("--check", help="checks of the simulator, such as bounds,race; none: off (FLYDSL_SIM_CHECK)")
+    parser.add_argument("--schedules", help="compare orders of waves: lockstep,ahead,reverse,random:20 (20 seeds)")
+    parser.add_argument("--schedule", help=argparse.SUPPRESS)
+    parser.add_argument("--record", help=argparse.SUPPRESS)
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE ...", help="run a module, such as pytest")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="SCRIPT ...", help="a script and its arguments")
+
+
+def run(args: argparse.Namespace) -> int:
+    program = args.program if args.module is None else ["-m", *args.module]
+    if not program or program == ["-m"]:
+        raise SimulatedProgramMissing(problem="no program is given")
+    if program[0] != "-m" and not pathlib.Path(program[0]).is_file():
+        raise SimulatedProgramMissing(problem=f"there is no file {program[0]}")
+    if args.schedules:
+        return compare(args, program, expand(args.schedules))
+    values: dict[str, str | None] = {}
+    if args.arch:
+        values |= {"ARCH": args.arch, "FLYDSL_GPU_ARCH": args.arch}
+    if args.check:
+        values["FLYDSL_SIM_CHECK"] = args.check
+    if args.schedule:
+        values["FLYDSL_SIM_SCHEDULE"] = args.schedule
+    with env.override(**values):
+        return execute(program, args.devices, args.record)
+
+
+def execute(program: Sequence[str], devices: int, record: str | None) -> int:
+    """Run a program as `python` would, on simulated GPUs; return its exit status."""
+    try:
+        from flydsl.runtime.torch_cuda import simulated_cuda
+    except ModuleNotFoundError as e:
+        if e.name != "torch":
+            raise
+        sys.stderr.write(_MISSING_TORCH)
+        return 1
+    from flydsl.runtime import sim
+
+    is_module = program[0] == "-m"
+    name, *arguments = program[1:] if is_module else program
+    sys.argv = [name, *arguments]
+    recorder = Recorder()
+    try:
+        with simulated_cuda(devices), sim.observer(recorder):
+            if is_module:
+                sys.path.insert(0, os.getcwd())
+                runpy.run_module(name, run_name="__main__", alter_sys=True)
+            else:
+                sys.path.insert(0, str(pathlib.Path(name).resolve().parent))
+                runpy.run_path(name, run_name="__main__")
+    except SystemExit as e:
+        return _status(e)
+    finally:
+        if record:
+            pathlib.Path(record).write_text(json.dumps(recorder.launches))
+    return 0
+
+
+def _status(end: SystemExit) -> int:
+    if end.code is None or isinstance(end.code, int):
+        return end.code or 0
+    sys.stderr.write(f"{end.code}\n")
+    return 1
+
+
+class Recorder:
+    """Digests of the memory that each launch could write, after the launch; what the n-th launch of all left in its k-th allocation."""
+
+    def __init__(self) -> None:
+        self.launches: list[dict[str, Any]] = []
+
+    def __call__(self, kernel: str, allocations: Sequence[Any], seconds: float) -> None:
+        import ctypes
+
+        digests = [(a.name, hashlib.sha256(ctypes.string_at(a.address, a.nbytes)).hexdigest()) for a in allocations]
+        self.launches.append({"kernel": kernel, "memory": digests})
+
+
+# --- schedules -----------------------------------------------------------------------------------------------------------------
+
+
+def expand(text: str) -> list[str]:
+    """Return the schedules that a list such as `lockstep,random:3` names: `random:3` is three seeds."""
+    found = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, count = part.partition(":")
+        if name == "random":
+            found += [f"random:{seed}" for seed in range(1, int(count or 1) + 1)]
+        else:
+            found.append(part)
+    return found
+
+
+def compare(args: argparse.Namespace, program: Sequence[str], schedules: Sequence[str]) -> int:
+    """Run the program under each schedule; return 1 if one fails or leaves other results than the first."""
+    bad, reference = 0, None
+    for schedule in schedules:
+        status, launches = _child(args, program, schedule)
+        if reference is None:
+            reference = launches
+        where = first_difference(reference, launches)
+        problem = f"exit status {status}" if status else where
+        sys.stderr.write(f"flydsl sim: {schedule:12} {len(launches)} launches, {problem or 'same results' if launches is not reference else problem or 'reference'}\n")
+        if problem:
+            bad += 1
+            sys.stderr.write(f"flydsl sim: to see it again: FLYDSL_SIM_SCHEDULE={schedule} flydsl sim {' '.join(program)}\n")
+    return 1 if bad else 0
+
+
+def first_difference(reference: list[dict], launches: list[dict]) -> str:
+    """Return the first launch and memory that differ, in words; an empty text where none does."""
+    for number, (left, right) in enumerate(zip(reference, launches)):
+        if left["kernel"] != right["kernel"]:
+            return f"launch {number} is `{right['kernel']}`, not `{left['kernel']}`"
+        wrong = [b[0] for a, b in zip(left["memory"], right["memory"]) if a[1] != b[1]]
+        if wrong:
+            return f"DIFFERENT: launch {number} `{right['kernel']}` leaves other values in {', '.join(wrong)}"
+    if len(reference) != len(launches):
+        return f"DIFFERENT: {len(launches)} launches, not {len(reference)}"
+    return ""
+
+
+def _child(args: argparse.Namespace, program: Sequence[str], schedule: str) -> tuple[int, list[dict]]:
+    with tempfile.TemporaryDirectory(prefix="flydsl_sim_") as folder:
+        record = pathlib.Path(folder) / "launches.json"
+        options = ["--schedule", schedule, "--record", str(record), "--devices", str(args.devices)]
+        for name in ("arch", "check"):
+            if getattr(args, name):
+                options += [f"--{name}", getattr(args, name)]
+        done = subprocess.run([sys.executable, "-m", "flydsl.tools.cli", "sim", *options, *program])
+        return done.returncode, json.loads(record.read_text()) if record.exists() else []
