@@ -43,6 +43,7 @@ def _attrs(dim: str) -> dict:
 
 def _factory(op: str) -> Any:
     def read(dim: str) -> Int32:
+        kernel_owner(f"fx.{op}")
         return wrap_scalar(Int32, at_entry((op, dim), op, _attrs(dim), f"fx.{op}"))
 
     return read

@@ -12,6 +12,7 @@ from flydsl.diag import StrideUndefined, TileDynamic
 from flydsl.dialects.values import is_static
 from flydsl.expr.int_tuples import IntTuple, as_int, int_tuple
 from flydsl.expr.layout_errors import user_error
+from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.values import FlyValue, build, expect, wrap
 from flydsl.layout.errors import LayoutError
 
@@ -254,10 +255,9 @@ def _tile_mode(m: Any) -> Any:
         return m.plain if not isinstance(m.plain, tuple) else la.Tile(tuple([_tile_mode(i) for i in m.plain]))
     if isinstance(m, (la.Layout, la.Tile)):
         return m
-    try:
-        return as_int(m, "a mode of a tile")
-    except RuntimeError:
-        raise TileDynamic(got="?") from None
+    if isinstance(m, Numeric) and not m.is_static():
+        raise TileDynamic(got="?")
+    return as_int(m, "a mode of a tile")
 
 
 def as_divisor(divisor: Any) -> Tile | Layout:

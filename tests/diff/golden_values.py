@@ -5,59 +5,22 @@ python tests/diff/golden_values.py layout|tensor|mma
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import flydsl.expr as fx
-from flydsl.dialects import type_of
 from flydsl.dialects.values import KIND_OF_CLASS, inner_text
 from flydsl.expr.fly_types import FlyType
 from flydsl.expr.numeric import Numeric, wrap
 from flydsl.expr.values import FlyValue
-from flydsl.ir import Trace, emit, ir
-from flydsl.layout.parse import parse
+from flydsl.ir import ir
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from kernel_trace import A, B, P, kernel  # noqa: E402
 
 DATA = Path(__file__).parent / "data"
-A = parse("!fly.memref<f16, global, (64,128):(128,1)>")
-B = parse("!fly.memref<f32, global, (?,?):(?{i64},1)>")
-P = parse("!fly.ptr<f32, global, align<16>>")
-
-
 _GFX950 = ("cdna4", "BufferCopyLDS128b")  # refused where the chip lacks them
-
-
-class Kernel:
-    """What the compiler hangs on the scope of a kernel."""
-
-    kind = "kernel"
-    name = "golden"
-
-    def __init__(self, function: ir.Operation, block: tuple[int, int, int]):
-        self.function = function
-        self.known_block_size = block
-        self.dynamic_shared_bytes = 0
-
-
-@contextmanager
-def kernel(*arguments: Any, arch: str = "gfx942", block: tuple = (256, 1, 1)) -> Iterator[tuple[Trace, list[ir.Value]]]:
-    """Trace into a kernel whose parameters have these plain values or MLIR type names; the module is verified at the end."""
-    with Trace(arch) as trace:
-        module = emit("gpu.module", attrs={"sym_name": ir.StringAttr.get("kernels")}, regions=1)
-        with trace.in_block(ir.Block.create_at_start(module.regions[0], [])):
-            types = [trace.types.by_name[a] if isinstance(a, str) else type_of(a) for a in arguments]
-            attrs = {
-                "sym_name": ir.StringAttr.get("golden"),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-                "kernel": ir.UnitAttr.get(),
-            }
-            function = emit("gpu.func", attrs=attrs, regions=1)
-            entry = ir.Block.create_at_start(function.regions[0], types, [trace.unknown_loc] * len(types))
-            with trace.in_function(entry, "kernel", None, Kernel(function, block)):
-                yield trace, list(entry.arguments)
-                emit("gpu.return")
-        assert trace.module.operation.verify()
 
 
 def read_rows(name: str) -> list[list[str]]:
