@@ -42,6 +42,9 @@ class Entry:
     tiles: list | None = None  # of a tensor copy: (tile, offsets, values) per wave; `off` and `value` are flat then
 
 
+LANDING = ("vmcnt", "asynccnt", "tensorcnt")  # counters of copies to LDS
+
+
 @cache
 def decode_waitcnt(arch: str, bitfield: int) -> tuple[tuple[str, int], ...]:
     """Return the (counter, count) pairs that an `s_waitcnt` waits for."""
@@ -187,10 +190,12 @@ class PendingCopies:
 
     def wait(self, site: int, counter: str, count: int, m: Any) -> None:
         """Land all but the `count` youngest operations of a counter."""
+        mine = [e for e in self.queue if e.counter == counter]
+        if self.is_counting and counter in LANDING and self.machine.watch is not None:
+            self.machine.watch.waited(self.machine, site, len(mine) > count)
         if not self.queue:
             return
         waves = self.waves_of(m)
-        mine = [e for e in self.queue if e.counter == counter]
         if waves is None and all(e.waves is None for e in mine):
             done = mine[: max(0, len(mine) - count)]
             for entry in done:
@@ -255,6 +260,8 @@ class PendingCopies:
         done = [e for e in self.queue if 0 < e.group <= limit]
         for entry in done:
             self.land(entry, entry.live)
+        if self.machine.watch is not None:
+            self.machine.watch.waited(self.machine, site, bool(done))
         gone = set(map(id, done))
         self.queue = [e for e in self.queue if id(e) not in gone]
 

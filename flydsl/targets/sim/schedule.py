@@ -62,6 +62,6 @@ def run_phases(
                 else:
                     arrived[w] = site
         if launch.watch is not None:
-            launch.watch.phase(machines)
+            launch.watch.phase(machines, tuple(sorted(set(arrived.values()))))
         if arrived and len(arrived) < len(runs) and launch.options.has("barrier"):
             launch.reporter.ended_early(machines, arrived)

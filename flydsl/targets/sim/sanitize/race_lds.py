@@ -48,6 +48,7 @@ class LdsRaces:
         self.wave_shift = wave_size.bit_length() - 1
         self.open: list[tuple] = []
         self.has_writes = False
+        self.is_judging = True
         self.serial = 1
         self.by_serial: dict[int, Access] = {}
 
@@ -67,8 +68,9 @@ class LdsRaces:
         self.open.append((kind, machine, site, off, nbytes, m, base, value, n))
         self.has_writes |= kind != "read"
 
-    def close(self, machine: Any, memory: Any, groups: Any = None) -> None:
-        """Judge the interval that ends here; `groups`: the workgroups at the barrier, None for all."""
+    def close(self, machine: Any, memory: Any, groups: Any = None) -> list:
+        """Judge the interval that ends here and return its accesses; `groups`: the workgroups at the barrier, None for
+        all."""
         entries, self.open = self.open, []
         if groups is not None:
             entries = list(map(expanded, entries))
@@ -76,10 +78,11 @@ class LdsRaces:
             entries = [a.of_groups(groups) for a in entries]
         for pending_machine in self.machines(entries, machine):
             entries += pending_machine.pending.outstanding()
-        if self.has_writes or any(kind_of(e) != "read" for e in entries):
+        if self.is_judging and (self.has_writes or any(kind_of(e) != "read" for e in entries)):
             writes = [expanded(e) for e in entries if kind_of(e) != "read"]
             self.judge(machine, memory, writes, [e for e in entries if kind_of(e) == "read"])
         self.has_writes = any(kind_of(e) != "read" for e in self.open)
+        return entries
 
     def machines(self, entries: list[tuple], machine: Any) -> list[Any]:
         found = {id(e[1]): e[1] for e in entries if isinstance(e, tuple)}

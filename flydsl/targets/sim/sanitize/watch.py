@@ -8,6 +8,7 @@ import numpy as np
 
 from flydsl.targets.sim.sanitize.banks import BankReport
 from flydsl.targets.sim.sanitize.holes import report_holes
+from flydsl.targets.sim.sanitize.needless import Needless
 from flydsl.targets.sim.sanitize.race_global import GlobalRaces
 from flydsl.targets.sim.sanitize.race_lds import Access, LdsRaces
 from flydsl.targets.sim.sanitize.uninit import UninitCheck
@@ -16,7 +17,7 @@ from flydsl.targets.sim.sanitize.uninit import UninitCheck
 def make_watch(launch: Any, text: Any) -> Watch | None:
     """Return the watcher of a launch, or None when no check needs one."""
     options = launch.options
-    if not any(options.has(c) for c in ("uninit", "race", "waits", "banks", "holes")):
+    if not any(options.has(c) for c in ("uninit", "race", "waits", "banks", "holes", "needless")):
         return None
     return Watch(launch, text)
 
@@ -40,6 +41,18 @@ class Watch:
         self.has_several_waves = -(-np.prod(launch.config.block) // launch.wave_size) > 1
         self.banks = BankReport(launch.arch) if options.has("banks") else None
         self.lds_races: LdsRaces | None = None
+        self.needless: Needless | None = None
+        if options.has("needless"):
+            judges = self.has_several_waves and not self.shares_global()
+            self.needless = Needless(text.cell_bytes["l"], launch.wave_size, judges)
+
+    def shares_global(self) -> bool:
+        """Return whether waves may hand over data through global memory, which barriers then order as well."""
+        reads, writes = set(self.text.reads), set(self.text.writes)
+        if self.text.has_sync or (writes and None in reads) or (reads and None in writes):
+            return True
+        numbers = [{self.launch.bases[i].number for i in s if self.launch.bases[i] is not None} for s in (reads, writes)]
+        return bool(numbers[0] & numbers[1])
 
     def tracked(self) -> set[int] | None:
         """Return the allocations whose reads matter: those that are written too (None: all)."""
@@ -52,7 +65,12 @@ class Watch:
 
     def start_slab(self) -> None:
         """New workgroups: their LDS has no history."""
-        self.lds_races = LdsRaces(self.text.cell_bytes["l"], self.launch.wave_size) if self.has_race else None
+        collects = self.has_race or self.needless is not None
+        self.lds_races = LdsRaces(self.text.cell_bytes["l"], self.launch.wave_size) if collects else None
+        if self.lds_races is not None:
+            self.lds_races.is_judging = self.has_race
+        if self.needless is not None:
+            self.needless.start_slab()
         if self.races is not None:
             self.races.close()
 
@@ -64,21 +82,25 @@ class Watch:
                 full = np.broadcast_to(m, (machine.G, machine.B))
                 groups = full.any(axis=1)
                 groups = None if groups.all() else groups
-            self.end_interval(machine, groups)
+                if groups is not None and self.needless is not None:
+                    self.needless.skip(site)
+            self.end_interval(machine, groups, (site,))
 
     def launch_threads(self, machine: Any) -> int:
         total = int(np.prod(machine.launch.config.block))
         return -(-total // machine.wave_size) * machine.wave_size
 
-    def phase(self, machines: list[Any]) -> None:
+    def phase(self, machines: list[Any], sites: tuple[int, ...] = ()) -> None:
         """All waves have arrived at their barrier."""
-        self.end_interval(machines[0], None)
+        self.end_interval(machines[0], None, sites)
 
-    def end_interval(self, machine: Any, groups: Any) -> None:
+    def end_interval(self, machine: Any, groups: Any, sites: tuple[int, ...] = ()) -> None:
         if self.state is not None and machine.slab.lds.shadow is not None:
             machine.slab.lds.shadow.complete()
         if self.lds_races is not None:
-            self.lds_races.close(machine, machine.slab.lds, groups)
+            entries = self.lds_races.close(machine, machine.slab.lds, groups)
+            if self.needless is not None and groups is None:
+                self.needless.interval(machine, sites, entries)
         if self.races is not None and groups is None:
             self.races.close()
 
@@ -86,6 +108,13 @@ class Watch:
         """The launch is over."""
         if launch.options.has("holes"):
             report_holes(launch)
+        if self.needless is not None:
+            self.needless.finish(launch.reporter)
+
+    def waited(self, machine: Any, site: int, found_something: bool) -> None:
+        """A wait for asynchronous copies was executed."""
+        if self.needless is not None:
+            self.needless.wait(machine, site, found_something)
 
     # --- global ------------------------------------------------------------------------------------------------------
 
