@@ -17,6 +17,7 @@ _SHIFTED_ATTRIBUTE = sys.version_info >= (3, 12)
 _OPCODES = dis.opmap
 _EXTENDED, _GLOBAL, _ATTRIBUTE = _OPCODES["EXTENDED_ARG"], _OPCODES["LOAD_GLOBAL"], _OPCODES["LOAD_ATTR"]
 _METHOD, _IMPORT, _FROM = _OPCODES.get("LOAD_METHOD", -1), _OPCODES["IMPORT_NAME"], _OPCODES["IMPORT_FROM"]
+_SUPER = _OPCODES.get("LOAD_SUPER_ATTR", -1)
 _CACHE = _OPCODES.get("CACHE", -1)
 Chain = tuple[str, ...]
 
@@ -24,7 +25,7 @@ Chain = tuple[str, ...]
 @dataclass(frozen=True)
 class CodeReads:
     """`globals`: (name, attribute, attribute...) chains; `imports`: (module, name) of imports inside
-    the function; `names`: every name it uses, of attributes too."""
+    the function; `names`: every global and attribute that it loads."""
 
     digest: str
     globals: tuple[Chain, ...]
@@ -43,15 +44,32 @@ def code_reads(code: CodeType) -> CodeReads:
     return known[1]
 
 
+def digests_of_file(path: str) -> frozenset[str]:
+    """Return the digests of all code in a source file as it is now; empty where it does not compile."""
+    try:
+        with open(path, "rb") as f:
+            code = compile(f.read(), path, "exec", dont_inherit=True)
+    except (OSError, SyntaxError, ValueError):
+        return frozenset()
+    return frozenset(
+        hashlib.sha256(_text(part).encode(errors="surrogatepass")).hexdigest() for part in _with_inner(code)
+    )
+
+
 def _analyse(code: CodeType) -> CodeReads:
     names: dict[Chain, None] = {}
     imports: dict[Chain, None] = {}
     used: set[str] = set()
     for part in _with_inner(code):
-        used.update(part.co_names)
+        used.update(part.co_names[i] for i in _loaded(part))
         for kind, chain in _chains(part):
             (names if kind == "global" else imports)[chain] = None
-    return CodeReads(hashlib.sha256(_text(code).encode()).hexdigest(), tuple(names), tuple(imports), frozenset(used))
+    return CodeReads(
+        hashlib.sha256(_text(code).encode(errors="surrogatepass")).hexdigest(),
+        tuple(names),
+        tuple(imports),
+        frozenset(used),
+    )
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:
@@ -79,6 +97,17 @@ def _chains(code: CodeType) -> Iterator[tuple[str, Chain]]:
             kind = ""
     if kind:
         yield kind, chain
+
+
+def _loaded(code: CodeType) -> Iterator[int]:
+    """Yield the numbers of the names that are loaded, not only stored."""
+    for opcode, argument in _instructions(code):
+        if opcode == _GLOBAL:
+            yield argument >> 1 if _SHIFTED_GLOBAL else argument
+        elif opcode in (_ATTRIBUTE, _METHOD):
+            yield argument >> 1 if _SHIFTED_ATTRIBUTE else argument
+        elif opcode == _SUPER:
+            yield argument >> 2
 
 
 def _instructions(code: CodeType) -> Iterator[tuple[int, int]]:

@@ -35,7 +35,14 @@ _KEYED_CONSTANTS = (int, bool, str, type(None))
 class Pattern:
     """`call(*args) -> bool`: whether the arguments fitted and the launch was made; `entries`: what to call, by device and constants."""
 
-    def __init__(self, arguments: Sequence[tuple[str, JitArgument]], args: Sequence[Any], annotations: dict, function: str, arrays: bool):
+    def __init__(
+        self,
+        arguments: Sequence[tuple[str, JitArgument]],
+        args: Sequence[Any],
+        annotations: dict,
+        function: str,
+        arrays: bool,
+    ):
         writer = _Writer(annotations, function)
         for (name, argument), value in zip(arguments, args, strict=True):
             writer.argument(name, argument, value)
@@ -67,11 +74,22 @@ class _Writer:
 
     def text(self, arrays: bool) -> str:
         """Return the text of `make(entries, get, constants...) -> (call, key)`."""
-        key = f"({', '.join([self.devices[0] if self.devices else '-1', *self.key])},)" if self.key else (self.devices or ["-1"])[0]
+        key = (
+            f"({', '.join([self.devices[0] if self.devices else '-1', *self.key])},)"
+            if self.key
+            else (self.devices or ["-1"])[0]
+        )
         same = [f"{d} != {self.devices[0]}" for d in self.devices[1:]]
         guards = [f"if not ({' and '.join(self.checks)}): return False"] if self.checks else []
         reads = [*self.reads, *([f"if {' or '.join(same)}: return False"] if same else [])]
-        lines = [*guards, *(["try:", *(f"    {r}" for r in reads), "except (ValueError, RuntimeError): return False"] if reads else [])]
+        lines = [
+            *guards,
+            *(
+                ["try:", *(f"    {r}" for r in reads), "except (ValueError, RuntimeError): return False"]
+                if reads
+                else []
+            ),
+        ]
         flat = [f"({', '.join(self.arrays)},)" if self.arrays else "()", *self.flat] if arrays else self.flat
         call = [f"entry = get({key})", "if entry is None: return False", f"entry({', '.join(flat)})", "return True"]
         parameters = ", ".join(self.parameters)
@@ -79,7 +97,9 @@ class _Writer:
             f"    def call({parameters}):", *(f"        {x}" for x in [*lines, *call]),
             f"    def key({parameters}):", *(f"        {x}" for x in [*lines, f"return {key}"]),
         ]  # fmt: skip
-        return "\n".join([f"def make({', '.join(['entries', 'get', *self.constants])}):", *functions, "    return call, key\n"])
+        return "\n".join(
+            [f"def make({', '.join(['entries', 'get', *self.constants])}):", *functions, "    return call, key\n"]
+        )
 
     def argument(self, name: str, argument: JitArgument, value: Any) -> None:
         """Write the reading of one argument: by its kind, or through its wrapper where there is nothing shorter."""
@@ -87,7 +107,11 @@ class _Writer:
         self.parameters.append(a)
         if isinstance(value, JitArgument):
             self._wrapper(name, argument, a)
-        elif isinstance(argument, MemRefJitArg) and argument.has_default_layout and self._tensor(name, argument, value, a):
+        elif (
+            isinstance(argument, MemRefJitArg)
+            and argument.has_default_layout
+            and self._tensor(name, argument, value, a)
+        ):
             pass
         elif isinstance(argument, NumericJitArg) and self._number(argument, value, a):
             pass

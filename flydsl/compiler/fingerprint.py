@@ -11,9 +11,10 @@ import enum
 import functools
 import hashlib
 import importlib
+import os
 import sys
-from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from collections.abc import Callable, Iterable, Mapping
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 from flydsl.compiler.code_reads import code_reads
@@ -23,7 +24,23 @@ TRUSTED = frozenset(sys.stdlib_module_names) | {
     "flydsl", "numpy", "torch", "ml_dtypes", "torch_mlir", "llvmlite", "pytest", "_pytest", "hypothesis",
 }  # fmt: skip
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented)})
-_CLASS_NOISE = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__abstractmethods__", "_abc_impl", "__firstlineno__"})
+_CLASS_NOISE = frozenset(
+    {"__dict__", "__weakref__", "__doc__", "__module__", "__abstractmethods__", "_abc_impl", "__firstlineno__"}
+)
+_ANNOTATIONS = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"})
+_MAKERS = frozenset(
+    {
+        "__init__",
+        "__new__",
+        "__post_init__",
+        "__init_subclass__",
+        "__class_getitem__",
+        "__repr__",
+        "__str__",
+        "__reduce__",
+    }
+)
+_READS_ALL = frozenset({"getattr", "vars", "__dict__", "__class__", "fields", "asdict", "astuple", "replace"})
 _MOST_ENTRIES = 50_000
 _MISSING = object()
 NOT_BOUND = object()
@@ -32,9 +49,16 @@ NOT_BOUND = object()
 class Captured:
     """The state that one function captures."""
 
-    def __init__(self, entries: tuple[tuple[str, str], ...], holds: Callable[[], bool], opaque: tuple[str, ...]):
+    def __init__(
+        self,
+        entries: tuple[tuple[str, str], ...],
+        holds: Callable[[], bool],
+        opaque: tuple[str, ...],
+        codes: tuple[CodeType, ...],
+    ):
         self.entries = entries
         self.holds = holds
+        self.codes = codes
         self.opaque = opaque  # what has no description that another process could compare: such functions stay out of the disk cache
         text = "\n".join(f"{path}\0{value}" for path, value in entries)
         self.digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -48,13 +72,34 @@ def captured_state(function: Any, bound: Any = NOT_BOUND) -> Captured:
     walk.value(getattr(function, "__name__", "function"), function)
     walk.finish()
     env.watch(walk.check_absent, walk.check_equal)
-    return Captured(tuple(walk.entries), walk.guard(), tuple(walk.opaque))
+    return Captured(tuple(walk.entries), walk.guard(), tuple(walk.opaque), tuple(walk.codes))
+
+
+def described(values: Iterable[tuple[str, Any]]) -> Captured:
+    """Return values by name as entries that another process can compare."""
+    walk = _Walk()
+    for path, value in values:
+        walk.value(path, value)
+    walk.finish()
+    return Captured(tuple(walk.entries), walk.guard(), tuple(walk.opaque), tuple(walk.codes))
+
+
+_functions: dict[int, tuple[Any, Captured]] = {}
+
+
+def function_digest(function: Any) -> str:
+    """Return the digest of what a function captures; cheap while nothing of it changes."""
+    known = _functions.get(id(function))
+    if known is None or not known[1].holds():
+        known = _functions[id(function)] = (function, captured_state(function))
+    return known[1].digest
 
 
 class _Walk:
     def __init__(self) -> None:
         self.entries: list[tuple[str, str]] = []
         self.opaque: list[str] = []
+        self.codes: list[CodeType] = []
         self.seen: dict[int, str] = {}
         self.checks: list[str] = []
         self.names: dict[str, Any] = {"same_list": _same_list}
@@ -62,6 +107,8 @@ class _Walk:
         self.absent: dict[int, tuple[Mapping, set[str]]] = {}
         self.read_names: set[str] = set()
         self.instances: list[tuple[str, Any, set[str]]] = []
+        self.classes: list[tuple[str, type, dict[str, Any], bool]] = []
+        self.classes_of_objects: set[int] = set()
 
     # --- the guard ---------------------------------------------------------------------------------------------------
 
@@ -176,6 +223,7 @@ class _Walk:
         reads = code_reads(code)
         self.put(path, f"function {function.__qualname__} {reads.digest}")
         self.read_names |= reads.names
+        self.codes.append(code)
         for attribute in ("__code__", "__defaults__", "__kwdefaults__"):
             self.check_attribute(function, attribute, getattr(function, attribute))
         for i, default in enumerate(function.__defaults__ or ()):
@@ -205,9 +253,8 @@ class _Walk:
         if name not in namespace:
             self.check_absent(namespace, name)
             return
-        module = namespace.get("__name__", "")
         self.check_item(namespace, name, namespace[name])
-        self._attributes(f"global {module}.{name}", namespace[name], attributes)
+        self._attributes(f"global {_short_module(namespace.get('__name__', ''))}.{name}", namespace[name], attributes)
 
     def _import(self, path: str, chain: tuple[str, ...]) -> None:
         module, *names = chain
@@ -240,22 +287,41 @@ class _Walk:
         else:
             self.value(path, value)
 
-    def _class(self, path: str, cls: type) -> None:
+    def _class(self, path: str, cls: type, makes: bool = True) -> None:
+        """A user's class: its constants now, its methods at the end, if their names occur. `makes`: the code can make objects of it."""
         self.put(path, f"class {_name(cls)}")
         for base in cls.__mro__:
             if not _trusted(base.__module__):
-                self._class_body(path if base is cls else f"{path} base {base.__qualname__}", base)
+                self._class_body(path if base is cls else f"{path} base {base.__qualname__}", base, makes)
 
-    def _class_body(self, path: str, cls: type) -> None:
-        members = [(n, v) for n, v in vars(cls).items() if n not in _CLASS_NOISE]
+    def _class_body(self, path: str, cls: type, makes: bool) -> None:
         self.checks.append(f"len({self.keep(vars(cls))}) == {len(vars(cls))}")
-        for name, member in members:
-            self.check_item(vars(cls), name, member)
-            if name in ("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"):
+        methods = {}
+        for name, member in vars(cls).items():
+            if name in _CLASS_NOISE or name in _ANNOTATIONS:
                 continue
+            if isinstance(member, (FunctionType, property, classmethod, staticmethod)):
+                methods[name] = member
+                continue
+            self.check_item(vars(cls), name, member)
             self.value(f"{path}.{name}", member)
         fields = cls.__dict__.get("__annotations__", {})
         self.put(f"{path} fields", ", ".join(f"{n}: {_annotation(a)}" for n, a in fields.items()))
+        self.classes.append((path, cls, methods, makes))
+
+    def _methods(self) -> bool:
+        """Add the methods that can be called; return whether there were any."""
+        found = False
+        for path, cls, methods, makes in list(self.classes):
+            for name in [n for n in methods if self._reads(n) or (n.startswith("__") and (makes or n not in _MAKERS))]:
+                found = True
+                member = methods.pop(name)
+                self.check_item(vars(cls), name, member)
+                self.value(f"{path}.{name}", member)
+        return found
+
+    def _reads(self, name: str) -> bool:
+        return name in self.read_names or not self.read_names.isdisjoint(_READS_ALL)
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
@@ -282,14 +348,16 @@ class _Walk:
         """An object of a user's class: its class now; of its attributes those whose names occur in the code, at the end."""
         self.put(path, f"object of {_name(type(value))}")
         self.check_attribute(value, "__class__", type(value))
-        self.value(f"class of {path}", type(value))
+        if id(type(value)) not in self.classes_of_objects:
+            self.classes_of_objects.add(id(type(value)))
+            self._class(f"class of {path}", type(value), makes=False)
         self.instances.append((path, value, set()))
 
     def finish(self) -> None:
-        """Add the attributes of objects; code that is reached through them may read further ones."""
+        """Add methods and attributes of objects whose names the code loads; code that is reached through them may load further ones."""
         changed = True
         while changed:
-            changed = False
+            changed = self._methods()
             for path, value, done in list(self.instances):
                 for name in self._attribute_names(value):
                     if name not in done:
@@ -298,11 +366,10 @@ class _Walk:
                         self._instance_attribute(path, value, name)
 
     def _attribute_names(self, value: Any) -> list[str]:
-        everything = not self.read_names.isdisjoint({"getattr", "vars", "__dict__", "fields", "asdict", "astuple"})
         state = getattr(value, "__dict__", {})
         names = [*state, *_slots(type(value))]
         names += [n for n in sorted(self.read_names) if n not in state and hasattr(type(value), n)]
-        return [n for n in names if everything or n in self.read_names]
+        return [n for n in names if self._reads(n)]
 
     def _instance_attribute(self, path: str, value: Any, name: str) -> None:
         state = getattr(value, "__dict__", {})
@@ -328,7 +395,9 @@ class _Walk:
             self.put(path, f"{kind} {value.dtype} {tuple(value.shape)} {tuple(value.stride())} {value.device}")
         else:
             text = repr(value)
-            self.put(path, kind if " at 0x" in text else f"{kind} {text}")
+            self.put(
+                path, kind if " at 0x" in text else f"{kind} {text}"
+            )  # loggers, locks, files: their kind is all that can matter
 
     def _ours(self, path: str, value: Any, kind: str) -> None:
         if hasattr(value, "plain"):
@@ -346,7 +415,10 @@ class _Walk:
 
     def _instance_of_ours(self, path: str, value: Any, kind: str) -> None:
         self.put(path, kind)
-        state = {**getattr(value, "__dict__", {}), **{n: getattr(value, n) for n in _slots(type(value)) if hasattr(value, n)}}
+        state = {
+            **getattr(value, "__dict__", {}),
+            **{n: getattr(value, n) for n in _slots(type(value)) if hasattr(value, n)},
+        }
         for name, item in state.items():
             self.value(f"{path}.{name}", item)
 
@@ -393,7 +465,14 @@ def _trusted(module: str | None) -> bool:
 def _name(value: Any) -> str:
     module = getattr(value, "__module__", None)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__qualname__
-    return f"{module}.{name}" if module else name
+    return f"{module if _trusted(module) else _short_module(module)}.{name}" if module else name
+
+
+def _short_module(name: str) -> str:
+    """Return a name that is the same whether a file is imported, from wherever, or run as a script."""
+    if name == "__main__":
+        name = os.path.splitext(os.path.basename(getattr(sys.modules[name], "__file__", None) or name))[0]
+    return name.rpartition(".")[2]
 
 
 def _annotations(value: Any) -> dict[str, Any]:

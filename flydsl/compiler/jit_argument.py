@@ -11,11 +11,13 @@ import functools
 import inspect
 import struct
 from collections.abc import Callable, Hashable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from flydsl import layout as la
+from flydsl.compiler.fingerprint import function_digest
 from flydsl.compiler.host_arrays import HostArray, host_array
 from flydsl.diag import ArgumentRange, ArgumentType, StrideNotUnit, TensorExtent, TensorRank
 from flydsl.dialects import type_of
@@ -351,7 +353,7 @@ class StaticJitArg(JitArgument):
         self.value = value
 
     def signature(self) -> Hashable:
-        return ("static", type(self.value), self.value)
+        return ("static", _exact(self.value))
 
     def ir_types(self) -> list[ir.Type]:
         return []
@@ -361,6 +363,19 @@ class StaticJitArg(JitArgument):
 
     def flat(self) -> list[Any]:
         return []
+
+
+def _exact(value: Any) -> Hashable:
+    """Return what distinguishes a constant: 1, 1.0 and True are three values, functions differ by what they capture."""
+    if isinstance(value, (tuple, list)):
+        return (type(value), tuple(map(_exact, value)))
+    if isinstance(value, dict):
+        return (type(value), tuple((_exact(k), _exact(v)) for k, v in value.items()))
+    if isinstance(value, float):
+        return (type(value), repr(value))
+    if isinstance(value, FunctionType):
+        return (value.__qualname__, function_digest(value))
+    return (type(value), value)
 
 
 class DslJitArg(JitArgument):

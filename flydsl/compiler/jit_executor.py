@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import functools
+import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
 from flydsl.compiler.host_arrays import HostArray
 from flydsl.compiler.host_program import host_function
-from flydsl.ir import ir, print_op
+from flydsl.compiler import stored_artifact as stored
+from flydsl.ir import get_context, ir, make_context, parse_module, print_op
 from flydsl.runtime import host_math
+from flydsl.runtime.disk_cache import Entry
 from flydsl.runtime.kinds import Loaded, current_runtime
+from flydsl.targets.base import KernelInfo
+from flydsl.targets.sim import Program
+from flydsl.targets.stored_text import run_text
 from flydsl.utils import env
 
 
@@ -45,21 +51,73 @@ class CodegenRequest:
         return CodegenOptions(opt_level=self.opt_level, debug_info=self.debug_info, **dict(self.fields))
 
 
-@dataclass
 class CompiledArtifact:
     """One specialisation: its lowered module; the host function and machine code are made on first use.
 
-    `params` names the host function's flat arguments.
+    An artifact from the disk cache has an `entry` instead of modules, which are parsed only when somebody asks for IR. What is made later is
+    handed to `keep`, which adds it to the stored entry.
     """
 
-    name: str
-    arch: str
-    lowered: ir.Module
-    request: CodegenRequest
-    origin: ir.Operation
-    kernel_names: tuple[str, ...] = ()
-    _codegen: Any = field(default=None, repr=False)
-    _loaded: dict[str, Loaded] = field(default_factory=dict, repr=False)
+    def __init__(
+        self,
+        name: str,
+        arch: str,
+        lowered: ir.Module | None,
+        request: CodegenRequest,
+        origin: ir.Operation | None,
+        kernel_names: tuple[str, ...] = (),
+        entry: Entry | None = None,
+    ):
+        self.name, self.arch, self.request, self.kernel_names = name, arch, request, kernel_names
+        self.entry = entry or Entry({})
+        self.keep: Callable[[Entry], None] = _keep_nothing
+        self._lowered, self._origin = lowered, origin
+        self._codegen: Any = None
+        self._loaded: dict[str, Loaded] = {}
+
+    # --- the disk cache ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_entry(cls, entry: Entry) -> CompiledArtifact:
+        """Return the artifact of a cache entry.
+
+        Raises   KeyError, TypeError, ValueError: it is not an entry of ours
+        """
+        facts = entry.facts["artifact"]
+        fields = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in facts["request"]["fields"])
+        request = CodegenRequest(facts["request"]["opt_level"], facts["request"]["debug_info"], fields)
+        artifact = cls(facts["name"], facts["arch"], None, request, None, tuple(facts["kernels"]), entry)
+        artifact.host  # noqa: B018  (refuses text that is not generated code)
+        return artifact
+
+    def to_entry(self, facts: dict[str, Any]) -> Entry:
+        """Return the entry to store, with what has been made so far."""
+        request = {"opt_level": self.request.opt_level, "debug_info": self.request.debug_info, "fields": self.request.fields}
+        artifact = {"name": self.name, "arch": self.arch, "kernels": self.kernel_names, "request": request}
+        self.entry.facts = {**facts, "artifact": artifact}
+        for name, operation in ((stored.LOWERED, self.lowered.operation), (stored.ORIGIN, self.origin)):
+            self._section(name, operation.get_asm(enable_debug_info=True, use_local_scope=True))
+        self._section(stored.HOST, self.host_text)
+        return self.entry
+
+    def _section(self, name: str, text: str | bytes) -> None:
+        self.entry.sections[name] = stored.pack(name, text)
+
+    # --- IR ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def lowered(self) -> ir.Module:
+        """The lowered module."""
+        if self._lowered is None:
+            self._lowered = parse_module(stored.unpack(self.entry, stored.LOWERED), make_context())
+        return self._lowered
+
+    @property
+    def origin(self) -> ir.Operation:
+        """The traced module, before any pass."""
+        if self._origin is None:
+            self._origin = parse_module(stored.unpack(self.entry, stored.ORIGIN), get_context()).operation
+        return self._origin
 
     @property
     def source_ir(self) -> str:
@@ -71,6 +129,17 @@ class CompiledArtifact:
         """The lowered IR, with locations."""
         return print_op(self.lowered, locations=True)
 
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the passes have run on the module."""
+        return self._lowered is None or "fly.lowered" in self.lowered.operation.attributes
+
+    def dump(self, compiled: bool = True) -> None:
+        """Print the IR after (`compiled`) or before lowering."""
+        sys.stdout.write(f"{self.ir if compiled else self.source_ir}\n")
+
+    # --- code --------------------------------------------------------------------------------------------------------
+
     def codegen(self, emit: Sequence[str] = ("isa", "hsaco"), dump: Callable | None = None) -> Any:
         """Return the ROCm artifact (ISA, object, code object, facts per kernel)."""
         if self._codegen is None:
@@ -80,33 +149,56 @@ class CompiledArtifact:
             self._codegen = compile_lowered(self.lowered, arch=self.arch, options=options, emit=emit, dump=dump)
         return self._codegen
 
+    def code_object(self) -> tuple[bytes, dict[str, KernelInfo]]:
+        """Return the code object and the facts of its kernels; generated at most once per cache entry."""
+        sections = self.entry.sections
+        if stored.CODE not in sections:
+            generated = self.codegen(("isa", "hsaco"))
+            self._section(stored.CODE, generated.hsaco)
+            self._section(stored.KERNELS, stored.kernels_to_json(generated.kernels))
+            self._section(stored.ISA, generated.isa)
+            self.keep(self.entry)
+            return generated.hsaco, generated.kernels
+        return sections[stored.CODE], stored.kernels_from_json(stored.unpack(self.entry, stored.KERNELS))
+
+    def sim_program(self) -> Program:
+        """Return the simulator's program; translated at most once per cache entry."""
+        text = stored.unpack(self.entry, stored.SIM)
+        if text is None:
+            program = Program(self.lowered, self.arch)
+            payload = program.to_payload()
+            self._section(stored.SIM, json.dumps({**payload, "ir": ""}))
+            self.keep(self.entry)
+            return program
+        return Program.from_payload({**json.loads(text), "ir": stored.unpack(self.entry, stored.LOWERED)}, checked=True)
+
+    @property
+    def isa(self) -> str:
+        """The assembly text."""
+        return stored.unpack(self.entry, stored.ISA) or self.codegen(("isa",)).isa
+
     @property
     def stats(self) -> dict[str, Any]:
         """Facts of the generated code by kernel: registers, spills, LDS, instruction mix."""
         from flydsl.targets.rocm.isa_stats import isa_stats
 
-        return isa_stats(self.codegen(("isa",)).isa, self.arch)
+        return isa_stats(self.isa, self.arch)
 
-    def dump(self, compiled: bool = True) -> None:
-        """Print the IR after (`compiled`) or before lowering."""
-        sys.stdout.write(f"{self.ir if compiled else self.source_ir}\n")
-
-    @property
-    def is_lowered(self) -> bool:
-        """Whether the passes have run on the module."""
-        return "fly.lowered" in self.lowered.operation.attributes
+    # --- launching ---------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def host_text(self) -> str:
         """The Python text of the host function."""
-        return host_function(self.lowered, self.name)
+        return stored.unpack(self.entry, stored.HOST) or host_function(self.lowered, self.name)
 
     @functools.cached_property
     def host(self) -> Callable:
         """The host function: `host(launch, *flat arguments)`."""
-        namespace = dict(host_math.NAMES)
-        exec(compile(self.host_text, f"<host function of {self.name}>", "exec"), namespace)
-        return namespace["host"]
+        return run_text(self.host_text, f"<host function of {self.name}>", host_math.NAMES)["host"]
+
+    def prepare(self) -> None:
+        """Make what the first launch on the runtime in force needs."""
+        self.loaded  # noqa: B018
 
     @property
     def loaded(self) -> Loaded:
@@ -116,7 +208,7 @@ class CompiledArtifact:
             self._loaded[runtime.name] = runtime.load(self)
         return self._loaded[runtime.name]
 
-    def entry(self, device: int, array_names: Sequence[str]) -> Callable:
+    def entry_point(self, device: int, array_names: Sequence[str]) -> Callable:
         """Return what the fast path calls with the flat arguments, and before them the arrays where the runtime must know them."""
         loaded, host = self.loaded, self.host
         if not loaded.needs_buffers:
@@ -130,6 +222,10 @@ class CompiledArtifact:
     def run(self, flat: Sequence[Any], buffers: Sequence[tuple[str, HostArray]]) -> None:
         """Launch everything that the host function launches."""
         self.host(self.loaded.launcher(buffers), *flat)
+
+
+def _keep_nothing(entry: Entry) -> None:
+    """What an artifact that is not stored does with new sections."""
 
 
 class CompiledFunction:

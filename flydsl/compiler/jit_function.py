@@ -14,6 +14,7 @@ import flydsl
 from flydsl import arch as chips
 from flydsl.compiler.compile_module import MlirCompiler, compile_module  # noqa: F401  (public tests reach it here)
 from flydsl.compiler.context import CompilationContext, ambient, checked_hints
+from flydsl.compiler.disk import disk_cache, disk_key, load_or_compile
 from flydsl.compiler.dispatch import MOST_PATTERNS, Pattern
 from flydsl.compiler.fingerprint import NOT_BOUND, Captured, captured_state
 from flydsl.compiler.jit_argument import JitArgument, PointerJitArg, wrap
@@ -173,11 +174,19 @@ class JitFunction:
             if artifact is not None:
                 self._hits += 1
                 return artifact
-            self._misses += 1
-            artifact = self._compile(arguments)
+            artifact, from_disk = self._from_disk_or_compiled(key, arguments)
+            self._hits += from_disk
+            self._misses += not from_disk
             self._artifacts[key] = artifact
             self._last_compiled = (key, artifact)
             return artifact
+
+    def _from_disk_or_compiled(self, key: Hashable, arguments: Sequence) -> tuple[CompiledArtifact, bool]:
+        if disk_cache() is None:
+            return self._compile(arguments), False
+        captured = self.state().captured
+        on_disk = disk_key(key, [name for name, _ in arguments], captured)
+        return load_or_compile(self.func.__name__, on_disk, captured.codes, lambda: self._compile(arguments))
 
     def launch(self, artifact: CompiledArtifact, arguments: Sequence[tuple[str, JitArgument]]) -> None:
         """Run a compiled artifact on wrapped arguments."""
@@ -193,7 +202,7 @@ class JitFunction:
         key = pattern.key(*args)
         if key is False:
             return None
-        pattern.entries[key] = artifact.entry(key[0] if isinstance(key, tuple) else key, pattern.array_names)
+        pattern.entries[key] = artifact.entry_point(key[0] if isinstance(key, tuple) else key, pattern.array_names)
         return pattern
 
     def _remember(self, state: _State, arguments: Sequence, args: tuple, artifact: CompiledArtifact) -> None:
@@ -201,7 +210,7 @@ class JitFunction:
         for known in state.patterns:
             key = known.key(*args)
             if key is not False:
-                known.entries[key] = artifact.entry(key[0] if isinstance(key, tuple) else key, known.array_names)
+                known.entries[key] = artifact.entry_point(key[0] if isinstance(key, tuple) else key, known.array_names)
                 return
         if len(state.patterns) < MOST_PATTERNS:
             pattern = self.pattern(arguments, args, artifact)
@@ -231,7 +240,9 @@ class JitFunction:
         """Return hits and misses of the memory cache, or None when caching is off."""
         if not env.runtime.enable_cache:
             return None
-        return CacheInfo(self._hits, self._misses, len(self._artifacts), 0)
+        cache = disk_cache()
+        on_disk = 0 if cache is None else len(cache.entries(self.func.__name__))
+        return CacheInfo(self._hits, self._misses, len(self._artifacts), on_disk)
 
     def _compile(self, arguments: Sequence[tuple[str, JitArgument]]) -> CompiledArtifact:
         hints = {**self.compile_hints, **CompilationContext.get_compile_hints()}

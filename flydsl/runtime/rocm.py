@@ -35,8 +35,9 @@ class RocmLoaded:
     needs_buffers = False
 
     def __init__(self, artifact: Any):
-        self.code: bytes = artifact.codegen(("hsaco",)).hsaco
-        self.kernels: dict[str, KernelInfo] = artifact.codegen().kernels
+        self.code: bytes
+        self.kernels: dict[str, KernelInfo]
+        self.code, self.kernels = artifact.code_object()
         self.functions: dict[tuple[int, str], int] = {}
         self.modules: dict[int, int] = {}
 

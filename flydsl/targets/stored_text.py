@@ -16,7 +16,17 @@ _FORMS = (
     ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Starred, ast.operator, ast.unaryop, ast.boolop,
     ast.cmpop, ast.expr_context,
 )  # fmt: skip
-BUILTINS = {"range": range, "len": len, "min": min, "max": max, "int": int, "float": float, "bool": bool, "abs": abs, "tuple": tuple}
+BUILTINS = {
+    "range": range,
+    "len": len,
+    "min": min,
+    "max": max,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "abs": abs,
+    "tuple": tuple,
+}
 
 
 class TextRefused(ValueError):
@@ -43,7 +53,9 @@ def check(tree: ast.AST, names: Container[str], attributes: Container[str]) -> N
     for node in ast.walk(tree):
         if not isinstance(node, _FORMS) or getattr(node, "decorator_list", ()):
             raise TextRefused(f"line {getattr(node, 'lineno', '?')}: {type(node).__name__} is not allowed")
-        if isinstance(node, ast.Name) and (node.id.startswith("__") or not (node.id in own or node.id in names or node.id in BUILTINS)):
+        if isinstance(node, ast.Name) and (
+            node.id.startswith("__") or not (node.id in own or node.id in names or node.id in BUILTINS)
+        ):
             raise TextRefused(f"line {node.lineno}: the name {node.id} is not allowed")
         if isinstance(node, ast.Attribute) and (node.attr.startswith("_") or node.attr not in attributes):
             raise TextRefused(f"line {node.lineno}: the attribute {node.attr} is not allowed")

@@ -21,8 +21,9 @@ LAYERS = {
     "passes": {"dialects", "ir", "atoms", "layout", "arch", "diag"},
     "pipeline": {"passes"},
     "targets.base": {"diag"},
+    "targets.stored_text": set(),
     "targets.rocm": {"targets.base", "passes", "dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env"},
-    "targets.sim": {"targets.base", "dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env"},
+    "targets.sim": {"targets.base", "targets.stored_text", "dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env"},
 }
 STANDARD_ONLY = ("diag", "utils.env", "layout", "arch", "atoms")
 BINDINGS = "torch_mlir"

@@ -17,6 +17,8 @@ __all__ = [
     "NoSource",
     "NotTracing",
     "PassFailed",
+    "RunOnly",
+    "RunOnlyMiss",
     "SharedMemoryTooLarge",
     "SignatureChanged",
     "StrideNotUnit",
@@ -167,6 +169,20 @@ class SignatureChanged(UserError, TypeError):
     what = "`{function}` was compiled for another `{parameter}`: got {got}, compiled for {compiled}"
     why = "a CompiledFunction holds code for one signature only"
     fix = "call the jit function itself, or compile again for these arguments"
+
+
+class RunOnly(UserError, ValueError):
+    code = "FLY_RUN_ONLY"
+    what = "FLYDSL_RUNTIME_RUN_ONLY forbids compiling, but {problem}"
+    why = "with it every kernel comes from the disk cache"
+    fix = "unset FLYDSL_RUNTIME_RUN_ONLY, or the switch that asks for a compile"
+
+
+class RunOnlyMiss(UserError, RuntimeError):
+    code = "FLY_RUN_ONLY_MISS"
+    what = "FLYDSL_RUNTIME_RUN_ONLY: `{function}` is not in the disk cache ({problem}); key {key}, folder {folder}"
+    why = "compiling is forbidden, and this specialisation has not been compiled into that folder by this version"
+    fix = "run once with COMPILE_ONLY=1 and the same arguments, target and versions; `flydsl cache explain {function}` shows what differs"
 
 
 class UnsupportedHint(UserError, ValueError):
