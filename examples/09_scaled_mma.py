@@ -1,7 +1,8 @@
 """C = A * B^T with microscaling (MX) operands on gfx950: FP4 or FP8 elements, one power-of-two scale per 32 values of k.
 
-One matrix instruction takes 128 values of k; each lane holds 32 of them, of one row, and their scale. A 32-bit register carries four scale
-bytes, so the host stores the scales such that the four bytes which a lane needs for 512 values of k are one word: [row][K/512][lane group]
+One matrix instruction takes 128 values of k; each lane holds 32 of them, of one row, and one scale, that of 32 values of its row. FP4 lanes hold
+32 neighbours, FP8 lanes two runs of 16, 64 apart: `k_order` gives the tiled MMA that loads an operand this order. A 32-bit register carries four
+scale bytes, so the host stores the scales such that the four bytes which a lane needs for 512 values of k are one word: [row][K/512][lane group]
 [step]. Which byte counts (op-sel) belongs to the instruction: `atom_callback` gives each step of `fx.gemm` its own. M is free, N is a
 multiple of 64, K of 512.
 """
@@ -22,6 +23,11 @@ FORMATS = {"fp4": fx.Float4E2M1FN, "fp8": fx.Float8E4M3FN}
 NUMPY = {"fp4": ml_dtypes.float4_e2m1fn, "fp8": ml_dtypes.float8_e4m3fn}
 
 
+def k_order(fmt):
+    """Return where in k the values of all lanes lie: (in a run, run, lane group) -> k."""
+    return None if fmt == "fp4" else fx.make_layout((16, 2, GROUPS), (1, 64, 16))
+
+
 @flyc.kernel(known_block_size=(BLOCK, 1, 1))
 def scaled_kernel(
     A: fx.Tensor,
@@ -38,8 +44,8 @@ def scaled_kernel(
     dtype_a, dtype_b = FORMATS[format_a], FORMATS[format_b]
 
     steps = [fx.make_mma_atom(fx.rocdl.MFMA_Scale(16, 16, 128, dtype_a, dtype_b, opsel_a=s, opsel_b=s)) for s in range(STEPS)]
-    mma = fx.make_tiled_mma(steps[0], fx.make_layout((2, 2, 1), (1, 2, 0)))
-    thr_mma = mma.get_slice(tid)
+    waves = fx.make_layout((2, 2, 1), (1, 2, 0))
+    mma_A, mma_B = (fx.make_tiled_mma(steps[0], waves, fx.make_tile(None, None, k_order(f))) for f in (format_a, format_b))
 
     def elements(t, dtype, rows, block):
         """Return the tiles (rows, BK, k) of packed bytes seen as elements."""
@@ -52,11 +58,11 @@ def scaled_kernel(
     words_A = fx.rocdl.make_buffer_tensor(scale_A, max_size=False)  # (M, K/512, lane group) of Int32
     words_B = fx.rocdl.make_buffer_tensor(scale_B, max_size=False)
 
-    load_A = fx.make_tiled_copy_A(fx.make_copy_atom(fx.rocdl.BufferCopy128b(), dtype_a), mma)
-    load_B = fx.make_tiled_copy_B(fx.make_copy_atom(fx.rocdl.BufferCopy128b(), dtype_b), mma)
+    load_A = fx.make_tiled_copy_A(fx.make_copy_atom(fx.rocdl.BufferCopy128b(), dtype_a), mma_A)
+    load_B = fx.make_tiled_copy_B(fx.make_copy_atom(fx.rocdl.BufferCopy128b(), dtype_b), mma_B)
     thr_A, thr_B = load_A.get_slice(tid), load_B.get_slice(tid)
-    frag_A, frag_B = thr_mma.make_fragment_A(gA[None, None, 0]), thr_mma.make_fragment_B(gB[None, None, 0])
-    frag_C = thr_mma.make_fragment_C(gC)
+    frag_A, frag_B = mma_A.make_fragment_A(gA[None, None, 0]), mma_B.make_fragment_B(gB[None, None, 0])
+    frag_C = mma_A.make_fragment_C(gC)
     frag_C.fill(0)
 
     lane, wave = tid % 64, tid // 64
@@ -74,10 +80,10 @@ def scaled_kernel(
             m, n, step = mnk
             return steps[step].set_value({"scale_a": sA[m], "scale_b": sB[n]})
 
-        fx.gemm(mma, frag_C, frag_A, frag_B, frag_C, atom_callback=with_scales)
+        fx.gemm(mma_A, frag_C, frag_A, frag_B, frag_C, atom_callback=with_scales)
 
     store = fx.make_copy_atom(fx.rocdl.BufferCopy32b(), fx.Float32)
-    thr_C = fx.make_tiled_copy_C(store, mma).get_slice(tid)
+    thr_C = fx.make_tiled_copy_C(store, mma_A).get_slice(tid)
     fx.copy(store, thr_C.retile(frag_C), thr_C.partition_D(gC))
 
 

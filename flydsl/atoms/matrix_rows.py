@@ -105,6 +105,18 @@ class MatrixRow:
         """(lane, value) -> index in (N, K), blocks last."""
         return self._operand(self.n, self.b)
 
+    def register_map(self, operand: str) -> Layout:
+        """Return what the hardware takes register elements of operand "A" or "B" for.
+
+        That is the layout, except for scaled MFMA with 8- or 6-bit elements: there the layout is
+        the reference's, which numbers k in the order of registers, and the hardware's order counts
+        where scales or a 4-bit partner meet it.
+        """
+        if self.family != "mfma_scale":
+            return self.layout_a if operand == "A" else self.layout_b
+        rows, kind = (self.m, self.a) if operand == "A" else (self.n, self.b)
+        return lane_maps.mfma_f8f6f4_operand(rows, self.k, _ELEMENT_BITS[kind])
+
     def _operand(self, rows: int, kind: str) -> Layout:
         if self.family.startswith("mfma"):
             return lane_maps.mfma_operand(rows, self.k, self.blocks)

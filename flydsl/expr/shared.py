@@ -30,6 +30,7 @@ class SharedAllocator(Arena):
         self._owner = kernel_owner("a SharedAllocator")
         self._static = static
         self._base: Pointer | None = None
+        self._parts: list[tuple[str, int]] = []
         if getattr(self._owner, "shared_allocator", None) is not None:
             raise SecondAllocator(kernel=getattr(self._owner, "name", "this kernel"))
         self._owner.shared_allocator = self
@@ -51,7 +52,9 @@ class SharedAllocator(Arena):
 
     def allocate(self, storable_or_int: Any, alignment: int | None = None) -> Storage:
         """Return LDS for a type, or for so many bytes."""
+        start = self._end
         storage = super().allocate(storable_or_int, alignment)
+        self._parts += _parts(type(storage)._target_type, self._end - start)
         self._check_capacity()
         if not self._static:
             self._owner.dynamic_shared_bytes = self._end
@@ -61,7 +64,8 @@ class SharedAllocator(Arena):
         name = current().arch
         limit = arch.get(name).lds.bytes
         if self._end > limit:
-            raise SharedCapacity(used=self._end, limit=limit, arch=name)
+            parts = "; ".join(f"{text} {count}" for text, count in self._parts)
+            raise SharedCapacity(used=self._end, limit=limit, arch=name, parts=parts)
 
     def _place(self, target: Any, offset: int, alignment: int) -> Storage:
         return self._leaf(target, alignment) if self._static else super()._place(target, offset, alignment)
@@ -78,3 +82,11 @@ class SharedAllocator(Arena):
         symbol = fresh_symbol(current(), "__shared_alloc_")
         declare_lds(self._owner, symbol, size, aligned)
         return Storage[target](static_pointer(Ptr("i8", SHARED, aligned), symbol))
+
+
+def _parts(target: Any, total: int) -> list[tuple[str, int]]:
+    """Return (what, bytes) of an allocation: of a struct, of each of its fields."""
+    shown = getattr(target, "__name__", str(target))
+    if not is_struct_type(target):
+        return [(shown, total)]
+    return [(f"{shown}.{f.name}", dsl_size_of(f.type_spec)) for f in run_time_fields(target)]

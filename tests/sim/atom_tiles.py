@@ -90,6 +90,10 @@ class Case:
             "B": lambda l, i: expected_input(r, r.n, r.b, l, i),
             "C": lambda l, i: expected_output(r, l, i),
         }[operand]
+        if r.family == "mfma_scale" and operand != "C":
+            rows, kind = (r.m, r.a) if operand == "A" else (r.n, r.b)
+            hardware = isa_maps.mfma_scaled_input(rows, r.k, BITS[kind])
+            at = lambda l, i: hardware[l, i]
         table = np.array([[at(lane, i) for i in range(values)] for lane in range(self.lanes)])
         return table[..., 0], table[..., 1], table[..., 2]
 

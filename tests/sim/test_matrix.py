@@ -41,6 +41,13 @@ def mfma_ab(rows: int, k: int, blocks: int):
     return at, values
 
 
+def scaled_ab(rows: int, k: int, kind: str):
+    """A[row][k] of a scaled MFMA: 4-bit elements as above, wider ones as two runs of 16 k, half of K apart."""
+    if kind == "fp4":
+        return mfma_ab(rows, k, 1)
+    return lambda lane, v: (0, lane % rows, lane // rows * 16 + v % 16 + v // 16 * (k // 2)), 32
+
+
 def mfma_c(m: int, n: int, blocks: int, f64: bool):
     """D[i][j]: column = lane mod n; rows in runs of 4 (f64: 1) per lane group; f32 4x4 and multi-block forms fill blocks in turn."""
     if (
@@ -234,14 +241,14 @@ def test_scaled_mfma(row, opsel: int) -> None:
     result, va, vb, c = run_tile(
         row,
         "gfx950",
-        mfma_ab(row.m, row.k, 1),
-        mfma_ab(row.n, row.k, 1),
+        scaled_ab(row.m, row.k, row.a),
+        scaled_ab(row.n, row.k, row.b),
         mfma_c(row.m, row.n, 1, False),
         attrs,
         scale=scales,
     )
     for values, rows, s in ((va, row.m, scales[0]), (vb, row.n, scales[1])):
-        for lane in range(64):  # lane l: the scale of row l mod rows for its 32 consecutive k
+        for lane in range(64):  # lane l: the scale of row l mod rows for the 32 k from 32 * (l div rows) on
             k0 = lane // rows * 32
             values[0, lane % rows, k0 : k0 + 32] *= 2.0 ** (int(s[lane, opsel]) - 127)
     check(result, va, vb, c, "f32")

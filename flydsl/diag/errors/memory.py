@@ -461,7 +461,7 @@ class StaticBase(UserError, RuntimeError):
 
 class SharedCapacity(UserError, RuntimeError):
     code = "FLY_SHARED_CAPACITY"
-    what = "{used} bytes of LDS are allocated, but a workgroup of {arch} has {limit}"
+    what = "{used} bytes of LDS are allocated, but a workgroup of {arch} has {limit}: {parts}"
     why = "LDS is a fixed memory of each compute unit"
     fix = "use smaller tiles or fewer stages, or overlay arrays with @fx.union"
 

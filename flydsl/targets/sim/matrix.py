@@ -89,8 +89,8 @@ def h_plan(name: str, arch: str, regs: tuple[str, str], formats: tuple[str, str]
         same = [r for r in rows_named(name) if (r.a, r.b) == formats]
         row = same[0].on(arch) if same else replace(row, a=formats[0], b=formats[1])
     lanes = row.wave_size
-    map_a = lane_map(row.layout_a, row.m, row.k, row.blocks, lanes)
-    map_b = lane_map(row.layout_b, row.n, row.k, row.blocks, lanes, is_transposed=True)
+    map_a = lane_map(row.register_map("A"), row.m, row.k, row.blocks, lanes)
+    map_b = lane_map(row.register_map("B"), row.n, row.k, row.blocks, lanes, is_transposed=True)
     map_c = lane_map(row.layout_c, row.m, row.n, row.blocks, lanes)
     return MatrixPlan(
         name, arch, row.m, row.n, row.k, row.blocks, row.a, row.b, row.acc, lanes, map_a, map_b, map_c, row.family,
@@ -246,14 +246,16 @@ def h_mma_halves(machine: Any, plan: MatrixPlan, a: np.ndarray, b: np.ndarray, c
 
 
 def h_pack_scaled(machine: Any, plan: MatrixPlan, side: str, x: Any, scale: Any, opsel: int) -> np.ndarray:
-    """A or B of gfx950's scaled MFMA: each lane's byte `opsel` of `scale` multiplies the lane's own 32 values."""
-    kind, where = (plan.a, plan.map_a) if side == "a" else (plan.b, plan.map_b)
+    """A or B of gfx950's scaled MFMA: byte `opsel` of lane row + rows * b scales k = 32 b to 32 b + 31 of its row."""
+    kind, where, rows = (plan.a, plan.map_a, plan.m) if side == "a" else (plan.b, plan.map_b, plan.n)
+    matrix = pack(machine, plan, x, kind, where)
     code = (scale.view(np.uint32) >> np.uint32(8 * opsel)) & np.uint32(255)
-    factor = np.asarray(decode_e8m0(code))
-    values = decode(storage(x, kind, where.values), kind, plan.arch)
-    scaled = values * factor[..., None]
-    items = as_lanes(machine, scaled, plan.lanes)
-    return items.take(where.pack.reshape(-1), axis=2).reshape(*items.shape[:2], *where.pack.shape)
+    factor = np.asarray(decode_e8m0(np.asarray(code)))
+    whole = factor if factor.ndim == 2 else np.broadcast_to(factor, (1, 1))
+    per_lane = as_lanes(machine, whole[..., None], plan.lanes)
+    blocks = per_lane.reshape(*per_lane.shape[:2], plan.lanes // rows, rows).swapaxes(-1, -2)
+    factors = np.repeat(blocks, plan.k // (plan.lanes // rows), axis=-1)[:, :, None]
+    return matrix * (factors if side == "a" else factors.swapaxes(-1, -2))
 
 
 def h_pack_block_scaled(machine: Any, plan: MatrixPlan, side: str, x: Any, scale: Any, half: int) -> np.ndarray:

@@ -79,6 +79,18 @@ def test_map_is_the_manuals(row):
     assert mismatches(row, row.layout_a, row.layout_b, row.layout_c) == []
 
 
+SCALED = [r for r in ROWS if r.family == "mfma_scale"]
+
+
+@pytest.mark.parametrize("row", SCALED, ids=row_id)
+def test_what_the_hardware_reads_of_scaled_operands(row):
+    """8- and 6-bit elements lie otherwise than the reference's layout numbers them."""
+    for operand, rows, kind in (("A", row.m, row.a), ("B", row.n, row.b)):
+        bits = matrix_rows._ELEMENT_BITS[kind]
+        expected = {at: i + rows * k for at, (i, k, _) in isa_maps.mfma_scaled_input(rows, row.k, bits).items()}
+        assert table_of(row.register_map(operand)) == expected
+
+
 @pytest.mark.parametrize("row", ROWS, ids=row_id)
 def test_map_covers_each_operand(row):
     for layout, elements in ((row.layout_a, row.m * row.k), (row.layout_b, row.n * row.k),
