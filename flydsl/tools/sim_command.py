@@ -1,6 +1,8 @@
-"""`flydsl sim script.py ...` and `flydsl sim -m module ...`: run a torch program written for `device="cuda"` without a GPU.
+"""`flydsl sim script.py ...` and `flydsl sim -m module ...`: run a torch program written for `device="cuda"`
+without a GPU.
 
-With `--schedules` the program runs once per order of waves, each in a process of its own, and the memory that kernels leave behind is
+With `--schedules` the program runs once per order of waves, each in a process of its own, and the memory that
+kernels leave behind is
 compared launch by launch: a kernel that is right gives the same under every order.
 """
 
@@ -31,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schedules", help="compare orders of waves: lockstep,ahead,reverse,random:20 (20 seeds)")
     parser.add_argument("--schedule", help=argparse.SUPPRESS)
     parser.add_argument("--record", help=argparse.SUPPRESS)
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE ...", help="run a module, such as pytest")
+    parser.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE ...", help="a module, such as pytest"
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="SCRIPT ...", help="a script and its arguments")
 
 
@@ -93,7 +97,9 @@ def _status(end: SystemExit) -> int:
 
 
 class Recorder:
-    """Digests of the memory that each launch could write, after the launch; what the n-th launch of all left in its k-th allocation."""
+    """Digests of the memory that each launch could write, after the launch; what the n-th launch of all left in
+    its k-th allocation.
+    """
 
     def __init__(self) -> None:
         self.launches: list[dict[str, Any]] = []
@@ -105,7 +111,7 @@ class Recorder:
         self.launches.append({"kernel": kernel, "memory": digests})
 
 
-# --- schedules -----------------------------------------------------------------------------------------------------------------
+# --- schedules ---
 
 
 def expand(text: str) -> list[str]:
@@ -129,11 +135,15 @@ def compare(args: argparse.Namespace, program: Sequence[str], schedules: Sequenc
             reference = launches
         where = first_difference(reference, launches)
         problem = f"exit status {status}" if status else where
-        sys.stderr.write(f"flydsl sim: {schedule:12} {len(launches)} launches, {problem or 'same results' if launches is not reference else problem or 'reference'}\n")
+        _say(f"{schedule:12} {len(launches)} launches, {problem or 'same results'}")
         if problem:
             bad += 1
-            sys.stderr.write(f"flydsl sim: to see it again: FLYDSL_SIM_SCHEDULE={schedule} flydsl sim {' '.join(program)}\n")
+            _say(f"to see it again: FLYDSL_SIM_SCHEDULE={schedule} flydsl sim {' '.join(program)}")
     return 1 if bad else 0
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"flydsl sim: {text}\n")
 
 
 def first_difference(reference: list[dict], launches: list[dict]) -> str:

@@ -1,6 +1,7 @@
 """What stands in for `torch.cuda`: devices and their properties, streams, events, memory figures.
 
-The simulator finishes a launch before the call returns, so every stream is always idle and an event is a moment of the host's clock: the
+The simulator finishes a launch before the call returns, so every stream is always idle and an event is a moment of
+the host's clock: the
 time between two events is what the simulator took, and says nothing about a GPU.
 """
 
@@ -19,9 +20,17 @@ from flydsl.diag import SimulatedCudaForeign
 from flydsl.runtime.device import get_rocm_arch
 from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
 
-# chip -> (compute units as HIP counts them, memory in GiB, L2 in MiB) of its first product; AMD's product pages. gfx1250: not published, gfx950's.
-_BOARDS = {"gfx942": (304, 192, 4), "gfx950": (256, 288, 4), "gfx1250": (256, 288, 4), "gfx1100": (48, 24, 6), "gfx1201": (32, 16, 8)}
+# chip -> (compute units as HIP counts them, memory in GiB, L2 in MiB) of its first product, by AMD's product pages;
+# those of gfx1250 are not published: gfx950's stand in
+_BOARDS = {
+    "gfx942": (304, 192, 4),
+    "gfx950": (256, 288, 4),
+    "gfx1250": (256, 288, 4),
+    "gfx1100": (48, 24, 6),
+    "gfx1201": (32, 16, 8),
+}
 _OTHER_BOARD = (32, 16, 4)
+_NO_GRAPH = "a graph replays launches on the GPU: run the program without capture, the results are the same"
 
 
 @dataclass(frozen=True)
@@ -187,10 +196,12 @@ def replacements(mode: SimulatedCuda) -> dict[str, Any]:
         _state.stream = stream
 
     generator = torch.default_generator  # of the host: there is one generator for both
-    memory = dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), used)
+    memory = dict.fromkeys(
+        ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), used
+    )
     quiet = (
-        "synchronize empty_cache init _lazy_init reset_peak_memory_stats reset_max_memory_allocated reset_accumulated_memory_stats "
-        "ipc_collect set_per_process_memory_fraction"
+        "synchronize empty_cache init _lazy_init reset_peak_memory_stats reset_max_memory_allocated "
+        "reset_accumulated_memory_stats ipc_collect set_per_process_memory_fraction"
     ).split()
     return {
         **dict.fromkeys(quiet, _nothing),
@@ -216,15 +227,13 @@ def replacements(mode: SimulatedCuda) -> dict[str, Any]:
         "default_stream": lambda device=None: _state.default,
         "set_stream": set_stream,
         "mem_get_info": lambda device=None: (known(device).total_memory - used(device), known(device).total_memory),
-        "memory_stats": lambda device=None: {"allocated_bytes.all.peak": used(device), "allocated_bytes.all.current": used(device)},
+        "memory_stats": lambda device=None: {f"allocated_bytes.all.{k}": used(device) for k in ("peak", "current")},
         **dict.fromkeys(("manual_seed", "manual_seed_all"), lambda seed: generator.manual_seed(int(seed)) and None),
         **dict.fromkeys(("seed", "seed_all"), lambda: generator.seed() and None),
         "initial_seed": generator.initial_seed,
         "get_rng_state": lambda device=None: torch.get_rng_state(),
         "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
-        "CUDAGraph": _refused("a CUDA graph", "a graph replays launches on the GPU; run the program without capture (the results are the same)"),
-        "graph": _refused("a CUDA graph", "a graph replays launches on the GPU; run the program without capture (the results are the same)"),
-        "make_graphed_callables": _refused("a CUDA graph", "run the callables as they are"),
+        **dict.fromkeys(("CUDAGraph", "graph", "make_graphed_callables"), _refused("a CUDA graph", _NO_GRAPH)),
     }
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from flydsl.diag import SimulatedCudaForeign
 
 _EXTENSIONS = ("load", "load_inline", "CUDAExtension")
+_COMPILES = "It compiles code for a GPU."
 
 
 def refusals() -> list[tuple[Any, str, Any]]:
@@ -27,8 +28,9 @@ def refusals() -> list[tuple[Any, str, Any]]:
 
         def build(*args: Any, **kwargs: Any) -> Any:
             sources = [str(s) for s in (kwargs.get("sources") or (args[1] if len(args) > 1 else ()))]
-            if name == "CUDAExtension" or kwargs.get("cuda_sources") or any(s.endswith((".cu", ".hip")) for s in sources):
-                raise SimulatedCudaForeign(thing=f"`torch.utils.cpp_extension.{name}`", detail="it compiles code for a GPU")
+            is_gpu_code = kwargs.get("cuda_sources") or any(s.endswith((".cu", ".hip")) for s in sources)
+            if name == "CUDAExtension" or is_gpu_code:
+                raise SimulatedCudaForeign(thing=f"`torch.utils.cpp_extension.{name}`", detail=_COMPILES)
             return original(*args, **kwargs)
 
         return build
@@ -62,7 +64,7 @@ def refuse_triton(module: ModuleType) -> None:
 
     def run(self: Any, *args: Any, **kwargs: Any) -> None:
         name = getattr(getattr(self, "fn", None), "__name__", "?")
-        raise SimulatedCudaForeign(thing=f"the Triton kernel `{name}`", detail="only FlyDSL kernels run in the simulator")
+        raise SimulatedCudaForeign(thing=f"the Triton kernel `{name}`", detail="")
 
     module.JITFunction.run = run
 

@@ -32,8 +32,9 @@ def simulated_cuda(devices: int = 1) -> Iterator[SimulatedCuda]:
     for owner, name, value in changed:
         setattr(owner, name, value)
     try:
-        with env.override(FLYDSL_RUNTIME_KIND="sim"), sim.memory_provider(mode.memory.allocations), sim.observer(observe), mode:
-            yield mode
+        with env.override(FLYDSL_RUNTIME_KIND="sim"), sim.memory_provider(mode.memory.allocations):
+            with sim.observer(observe), mode:
+                yield mode
     finally:
         sys.meta_path.remove(finder)
         for owner, name, value in saved:
@@ -92,7 +93,8 @@ def _profile_class(launches: list) -> type:
             return super().__enter__()
 
         def events(self) -> list:
-            return [*super().events(), *(_event(name, seconds, DeviceType.CUDA) for name, seconds in launches[self._first :])]
+            ours = launches[self._first :]
+            return [*super().events(), *(_event(name, seconds, DeviceType.CUDA) for name, seconds in ours)]
 
     return profile
 
@@ -100,6 +102,14 @@ def _profile_class(launches: list) -> type:
 def _event(name: str, seconds: float, device_type: Any) -> SimpleNamespace:
     us = 1e6 * seconds
     return SimpleNamespace(
-        name=name, key=name, count=1, device_type=device_type, device_index=0, cpu_time_total=0.0, self_cpu_time_total=0.0,
-        device_time=us, device_time_total=us, self_device_time_total=us,
-    )  # fmt: skip
+        name=name,
+        key=name,
+        count=1,
+        device_type=device_type,
+        device_index=0,
+        cpu_time_total=0.0,
+        self_cpu_time_total=0.0,
+        device_time=us,
+        device_time_total=us,
+        self_device_time_total=us,
+    )

@@ -40,7 +40,8 @@ class DeviceMemory:
             return
         ref = StorageWeakRef(tensor.untyped_storage())
         shape, strides = tuple(tensor.shape), tuple(tensor.stride())
-        self._entries[key] = _Entry(ref, device, shape, strides, tensor.element_size(), str(tensor.dtype).removeprefix("torch."))
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        self._entries[key] = _Entry(ref, device, shape, strides, tensor.element_size(), dtype)
         if len(self._entries) > self._purge_at:
             self._entries = {k: e for k, e in self._entries.items() if not e.ref.expired()}
             self._purge_at = 2 * len(self._entries) + _PURGE_AT
@@ -72,7 +73,9 @@ def _allocation(entry: _Entry, storage: torch.UntypedStorage) -> Allocation:
     fits = entry.itemsize * (1 + sum((n - 1) * s for n, s in zip(entry.shape, entry.strides, strict=True))) == size
     shape, strides = (entry.shape, entry.strides) if fits and 0 not in entry.shape else ((), ())
     name = f"{elem}[{','.join(map(str, shape))}]" if shape else f"{size} bytes"
-    return Allocation(f"{name} on cuda:{entry.device}", storage.data_ptr(), size, shape, strides, entry.itemsize, elem)
+    return Allocation(
+        f"{name} on cuda:{entry.device}", storage.data_ptr(), size, shape, strides, entry.itemsize, elem
+    )
 
 
 def storage_key(tensor: torch.Tensor) -> int | None:

@@ -1,7 +1,9 @@
 """The torch function mode that lets `cuda` mean host memory.
 
-Where results are: an explicit `device=` decides; else a function of GPU tensors gives GPU tensors, and a constructor uses the default device.
-What is copied between devices on a GPU is copied here too, so that the two copies can differ. Mixing devices in one torch operation is not
+Where results are: an explicit `device=` decides; else a function of GPU tensors gives GPU tensors, and a
+constructor uses the default device.
+What is copied between devices on a GPU is copied here too, so that the two copies can differ. Mixing devices in
+one torch operation is not
 detected, and host memory that a kernel is given is accessible.
 """
 
@@ -18,7 +20,13 @@ from flydsl.diag import SimulatedCudaDevice, SimulatedCudaForeign
 from flydsl.runtime.torch_cuda.memory import DeviceMemory, fill_poison, storage_key, tensors_in
 
 _CPU = torch.device("cpu")
-_UNFILLED = (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty, torch.Tensor.new_empty_strided)
+_UNFILLED = (
+    torch.empty,
+    torch.empty_like,
+    torch.empty_strided,
+    torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+)
 _ALIASING = (torch.as_tensor, torch.asarray)
 
 
@@ -95,10 +103,11 @@ class SimulatedCuda(TorchFunctionMode):
                 fill_poison(tensor)
             self.memory.put(tensor, device)
 
-    # --- devices ---------------------------------------------------------------------------------------------------------
+    # --- devices ---
 
     def index(self, device: Any) -> int | None:
-        """Return the number of a GPU as programs name it (`cuda`, `cuda:1`, 1, a torch.device, None: the current one); None for the host.
+        """Return the number of a GPU as programs name it (`cuda`, `cuda:1`, 1, a torch.device, None: the current
+        one); None for the host.
 
         Raises   SimulatedCudaDevice: there is no such GPU
         """
@@ -135,7 +144,7 @@ class SimulatedCuda(TorchFunctionMode):
         number = args[0] if args else kwargs.get("device", kwargs.get("type"))
         return torch.device("cuda", self.index(number)) if type(number) is int else func(*args, **kwargs)
 
-    # --- attributes and moves --------------------------------------------------------------------------------------------
+    # --- attributes and moves ---
 
     def _device(self, func: Callable, args: tuple, kwargs: dict) -> torch.device:
         index = self.memory.device_of(args[0])

@@ -1,4 +1,6 @@
-"""torch's `cuda` device without a GPU: where tensors are, what `torch.cuda` answers, addresses that kernels get as integers."""
+"""torch's `cuda` device without a GPU: where tensors are, what `torch.cuda` answers, addresses that kernels get as
+integers.
+"""
 
 import threading
 
@@ -125,7 +127,10 @@ def test_default_device(cuda):
 
 
 def test_fresh_memory_is_loud(cuda):
-    assert torch.empty(7, device="cuda").isnan().all() and torch.empty(7, device="cuda", dtype=torch.bfloat16).isnan().all()
+    assert (
+        torch.empty(7, device="cuda").isnan().all()
+        and torch.empty(7, device="cuda", dtype=torch.bfloat16).isnan().all()
+    )
 
 
 def test_numpy_of_a_gpu_tensor_is_refused(cuda):
@@ -171,7 +176,11 @@ def test_devices(cuda):
 
 
 def test_streams_and_events(cuda):
-    stream, start, end = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    stream, start, end = (
+        torch.cuda.Stream(),
+        torch.cuda.Event(enable_timing=True),
+        torch.cuda.Event(enable_timing=True),
+    )
     x = torch.ones(100, device="cuda")
     start.record()
     with torch.cuda.stream(stream):
@@ -201,7 +210,9 @@ def test_profiler_shows_launches(cuda):
 
 
 @pytest.mark.parametrize(
-    "use", [lambda: torch.cuda.CUDAGraph(), lambda: torch.utils.cpp_extension.CUDAExtension("x", ["x.cu"])], ids=["graph", "extension"]
+    "use",
+    [lambda: torch.cuda.CUDAGraph(), lambda: torch.utils.cpp_extension.CUDAExtension("x", ["x.cu"])],
+    ids=["graph", "extension"],
 )
 def test_foreign_code_is_refused(cuda, use):
     import torch.utils.cpp_extension  # noqa: F401
@@ -211,10 +222,24 @@ def test_foreign_code_is_refused(cuda, use):
 
 
 def test_leaving_restores_torch(monkeypatch):
-    before = (torch.cuda.is_available, torch.cuda.Stream, torch.Generator, torch.version.hip, threading.Thread.run, torch.profiler.profile)
+    before = (
+        torch.cuda.is_available,
+        torch.cuda.Stream,
+        torch.Generator,
+        torch.version.hip,
+        threading.Thread.run,
+        torch.profiler.profile,
+    )
     with simulated_cuda():
         assert torch.cuda.is_available()
-    after = (torch.cuda.is_available, torch.cuda.Stream, torch.Generator, torch.version.hip, threading.Thread.run, torch.profiler.profile)
+    after = (
+        torch.cuda.is_available,
+        torch.cuda.Stream,
+        torch.Generator,
+        torch.version.hip,
+        threading.Thread.run,
+        torch.profiler.profile,
+    )
     assert before == after and not torch.cuda.is_available()
     with pytest.raises((RuntimeError, AssertionError)):
         torch.zeros(1, device="cuda")
