@@ -27,7 +27,9 @@ class Kernel:
 
 @contextmanager
 def kernel(*arguments: Any, arch: str = "gfx942", block: tuple = (256, 1, 1)) -> Iterator[tuple[Trace, list[ir.Value]]]:
-    """Trace into a kernel whose parameters have these plain values or MLIR type names; the module is verified at the end."""
+    """Trace into a kernel whose parameters have these plain values or MLIR type names; the module is verified at the
+    end.
+    """
     with Trace(arch) as trace:
         module = emit("gpu.module", attrs={"sym_name": ir.StringAttr.get("kernels")}, regions=1)
         with trace.in_block(ir.Block.create_at_start(module.regions[0], [])):

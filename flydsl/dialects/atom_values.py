@@ -1,6 +1,8 @@
-"""Atoms and tiled ops as plain values of Fly types: importing this has `type_of` and `value_of` know them. Imports no MLIR.
+"""Atoms and tiled ops as plain values of Fly types: importing this has `type_of` and `value_of` know them. Imports no
+MLIR.
 
-The value of an MMA atom is its operation (`atoms.mma_ops`), so every class of those is registered. The laws of the ops on them are in `laws`.
+The value of an MMA atom is its operation (`atoms.mma_ops`), so every class of those is registered. The laws of the
+ops on them are in `laws`.
 """
 
 from __future__ import annotations

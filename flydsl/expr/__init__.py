@@ -1,4 +1,5 @@
-"""What kernels call: types, operators and functions of the `fx` namespace. Each name's home is the module it is imported from here.
+"""What kernels call: types, operators and functions of the `fx` namespace. Each name's home is the module it is
+imported from here.
 
 Large or rare parts (`fx.rocdl`, `fx.coop`, ...) are imported on first use.
 """
@@ -84,9 +85,9 @@ from flydsl.expr.math import (
     isnan,
     isnormal,
     log,
-    log10,
     log1p,
     log2,
+    log10,
     powf,
     round,
     roundeven,
@@ -115,14 +116,14 @@ from flydsl.expr.primitive import (
     LayoutType,
     MemRefType,
     MmaAtomType,
-    MmaOpUniversalFMAType,
     MmaOperand,
+    MmaOpUniversalFMAType,
     PointerType,
     SwizzleType,
     SyncScope,
-    TileType,
     TiledCopyType,
     TiledMmaType,
+    TileType,
     UniversalAtomic,
     UniversalAtomicAdd,
     UniversalAtomicAnd,
@@ -132,11 +133,11 @@ from flydsl.expr.primitive import (
     UniversalAtomicMin,
     UniversalAtomicOr,
     UniversalCopy,
-    UniversalCopy128b,
+    UniversalCopy8b,
     UniversalCopy16b,
     UniversalCopy32b,
     UniversalCopy64b,
-    UniversalCopy8b,
+    UniversalCopy128b,
     UniversalFMA,
     add_offset,
     append,
@@ -257,22 +258,19 @@ from flydsl.expr.struct import (
 )
 from flydsl.expr.type_shortcuts import T, Types
 from flydsl.expr.typing import (
-    E,
     Align,
     Array,
-    BFloat16,
     Basis,
+    BFloat16,
     Boolean,
     ComposedLayout,
     Constexpr,
     CoordSwizzle,
     CopyAtom,
+    E,
     Empty,
     Float,
-    Float16,
-    Float32,
     Float4E2M1FN,
-    Float64,
     Float6E2M3FN,
     Float6E3M2FN,
     Float8E4M3,
@@ -281,15 +279,18 @@ from flydsl.expr.typing import (
     Float8E4M3FNUZ,
     Float8E5M2,
     Float8E8M0FNU,
+    Float16,
+    Float32,
+    Float64,
     Index,
-    Int128,
+    Int4,
+    Int8,
     Int16,
     Int32,
-    Int4,
     Int64,
-    Int8,
-    IntTuple,
+    Int128,
     Integer,
+    IntTuple,
     Layout,
     MmaAtom,
     Numeric,
@@ -306,11 +307,11 @@ from flydsl.expr.typing import (
     TiledCopy,
     TiledMma,
     Tuple3D,
-    Uint128,
+    Uint8,
     Uint16,
     Uint32,
     Uint64,
-    Uint8,
+    Uint128,
     Vector,
     VectorAlias,
     as_dsl_value,
@@ -335,8 +336,8 @@ _LAZY = {  # name -> module, or (module, name in it)
     "utils": "flydsl.expr.utils",
 }
 _ATOMICS = (
-    "atomic_add", "atomic_and", "atomic_cas", "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_min", "atomic_or", "atomic_sub",
-    "atomic_xchg", "atomic_xor", "generic_load", "generic_store", "memory_fence",
+    "atomic_add", "atomic_and", "atomic_cas", "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_min", "atomic_or",
+    "atomic_sub", "atomic_xchg", "atomic_xor", "generic_load", "generic_store", "memory_fence",
 )  # fmt: skip
 
 
@@ -350,57 +351,64 @@ def __getattr__(name: str) -> Any:
     globals()[name] = value
     return value
 
-_MODULES = [
+
+__all__ = [
     "arith", "derived", "enum", "gpu", "math", "meta", "numeric", "primitive", "typing", "vector",
 ]  # fmt: skip
-_TYPES = [
-    "Align", "Array", "BFloat16", "Basis", "Boolean", "ComposedLayout", "Constexpr", "CoordSwizzle", "CopyAtom", "E", "Empty",
-    "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN", "Float6E3M2FN", "Float8E4M3",
-    "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E8M0FNU", "Index", "Int128", "Int16", "Int32",
-    "Int4", "Int64", "Int8", "IntTuple", "Integer", "Layout", "MmaAtom", "Numeric", "NumericMeta", "Pointer", "ReductionOp",
-    "Storage", "Stream", "Swizzle", "T", "Tensor", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma", "Tuple3D", "Types",
-    "Uint128", "Uint16", "Uint32", "Uint64", "Uint8", "Vector", "VectorAlias", "as_dsl_value", "as_ir_value", "as_numeric",
-    "is_generic_address_space", "is_target_address_space",
+__all__ += [
+    "Align", "Array", "BFloat16", "Basis", "Boolean", "ComposedLayout", "Constexpr", "CoordSwizzle", "CopyAtom",
+    "E", "Empty", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN", "Float6E3M2FN",
+    "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E8M0FNU", "Index",
+    "Int128", "Int16", "Int32", "Int4", "Int64", "Int8", "IntTuple", "Integer", "Layout", "MmaAtom", "Numeric",
+    "NumericMeta", "Pointer", "ReductionOp", "Storage", "Stream", "Swizzle", "T", "Tensor", "ThrCopy", "ThrMma",
+    "Tile", "TiledCopy", "TiledMma", "Tuple3D", "Types", "Uint128", "Uint16", "Uint32", "Uint64", "Uint8",
+    "Vector", "VectorAlias", "as_dsl_value", "as_ir_value", "as_numeric", "is_generic_address_space",
+    "is_target_address_space",
 ]  # fmt: skip
-_LANGUAGE = [
-    "AddressSpace", "AtomicOp", "BasisType", "CachePolicy", "ComposedLayoutType", "CoordSwizzleType", "CoordTensorType",
-    "CopyAtomType", "CopyOpUniversalAtomicType", "CopyOpUniversalCopyType", "GemmTraversalOrder", "IntTupleType",
-    "LayoutType", "MemRefType", "MmaAtomType", "MmaOpUniversalFMAType", "MmaOperand", "PointerType", "SwizzleType",
-    "SyncScope", "TileType", "TiledCopyType", "TiledMmaType", "UniversalAtomic", "UniversalAtomicAdd", "UniversalAtomicAnd",
-    "UniversalAtomicDec", "UniversalAtomicInc", "UniversalAtomicMax", "UniversalAtomicMin", "UniversalAtomicOr",
-    "UniversalCopy", "UniversalCopy128b", "UniversalCopy16b", "UniversalCopy32b", "UniversalCopy64b", "UniversalCopy8b",
-    "UniversalFMA", "add_offset", "append", "apply_swizzle", "assume", "atom_set_value", "blocked_product", "ceil_div",
-    "coalesce", "complement", "composed_get_inner", "composed_get_offset", "composed_get_outer", "composition", "const_expr",
-    "coprofile", "copy", "copy_atom_call", "coshape", "cosize", "crd2idx", "depth", "dice", "elem_less", "equal",
-    "flat_divide", "flat_product", "gather", "gemm", "get", "get_", "get_1d_coord", "get_dyn_shared", "get_flat_coord",
-    "get_iter", "get_layout", "get_leaves", "get_scalar", "get_shape", "get_stride", "group", "has_none", "idx2crd",
-    "int_tuple_add", "int_tuple_div", "int_tuple_mod", "int_tuple_mul", "int_tuple_product", "int_tuple_product_each",
-    "int_tuple_product_like", "int_tuple_sub", "inttoptr", "left_inverse", "logical_divide", "logical_product",
-    "make_composed_layout", "make_coord", "make_copy_atom", "make_fragment_layout_like", "make_fragment_like",
-    "make_identity_layout", "make_int_tuple", "make_layout", "make_layout_like", "make_layout_tv", "make_mma_atom",
-    "make_ordered_layout", "make_ptr", "make_rmem_tensor", "make_shape", "make_stride", "make_tile", "make_tiled_copy",
-    "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_tv", "make_tiled_mma", "make_view",
-    "memref_alloca", "memref_load", "memref_load_vec", "memref_store", "memref_store_vec", "mma_atom_call",
-    "mma_make_fragment", "prepend", "printf", "ptr_load", "ptr_store", "ptrtoint", "raked_product", "range_constexpr", "rank",
-    "recast_iter", "recast_layout", "right_inverse", "scatter", "select", "shape_div", "size", "slice", "static", "take",
-    "tile_to_shape", "tiled_copy_partition_dst", "tiled_copy_partition_src", "tiled_copy_retile", "tiled_divide",
-    "tiled_mma_partition", "tiled_mma_partition_shape", "tiled_product", "to_llvm_ptr", "zipped_divide", "zipped_product",
+__all__ += [
+    "AddressSpace", "AtomicOp", "BasisType", "CachePolicy", "ComposedLayoutType", "CoordSwizzleType",
+    "CoordTensorType", "CopyAtomType", "CopyOpUniversalAtomicType", "CopyOpUniversalCopyType",
+    "GemmTraversalOrder", "IntTupleType", "LayoutType", "MemRefType", "MmaAtomType", "MmaOpUniversalFMAType",
+    "MmaOperand", "PointerType", "SwizzleType", "SyncScope", "TileType", "TiledCopyType", "TiledMmaType",
+    "UniversalAtomic", "UniversalAtomicAdd", "UniversalAtomicAnd", "UniversalAtomicDec", "UniversalAtomicInc",
+    "UniversalAtomicMax", "UniversalAtomicMin", "UniversalAtomicOr", "UniversalCopy", "UniversalCopy128b",
+    "UniversalCopy16b", "UniversalCopy32b", "UniversalCopy64b", "UniversalCopy8b", "UniversalFMA", "add_offset",
+    "append", "apply_swizzle", "assume", "atom_set_value", "blocked_product", "ceil_div", "coalesce",
+    "complement", "composed_get_inner", "composed_get_offset", "composed_get_outer", "composition",
+    "const_expr", "coprofile", "copy", "copy_atom_call", "coshape", "cosize", "crd2idx", "depth", "dice",
+    "elem_less", "equal", "flat_divide", "flat_product", "gather", "gemm", "get", "get_", "get_1d_coord",
+    "get_dyn_shared", "get_flat_coord", "get_iter", "get_layout", "get_leaves", "get_scalar", "get_shape",
+    "get_stride", "group", "has_none", "idx2crd", "int_tuple_add", "int_tuple_div", "int_tuple_mod",
+    "int_tuple_mul", "int_tuple_product", "int_tuple_product_each", "int_tuple_product_like", "int_tuple_sub",
+    "inttoptr", "left_inverse", "logical_divide", "logical_product", "make_composed_layout", "make_coord",
+    "make_copy_atom", "make_fragment_layout_like", "make_fragment_like", "make_identity_layout",
+    "make_int_tuple", "make_layout", "make_layout_like", "make_layout_tv", "make_mma_atom",
+    "make_ordered_layout", "make_ptr", "make_rmem_tensor", "make_shape", "make_stride", "make_tile",
+    "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_tv",
+    "make_tiled_mma", "make_view", "memref_alloca", "memref_load", "memref_load_vec", "memref_store",
+    "memref_store_vec", "mma_atom_call", "mma_make_fragment", "prepend", "printf", "ptr_load", "ptr_store",
+    "ptrtoint", "raked_product", "range_constexpr", "rank", "recast_iter", "recast_layout", "right_inverse",
+    "scatter", "select", "shape_div", "size", "slice", "static", "take", "tile_to_shape",
+    "tiled_copy_partition_dst", "tiled_copy_partition_src", "tiled_copy_retile", "tiled_divide",
+    "tiled_mma_partition", "tiled_mma_partition_shape", "tiled_product", "to_llvm_ptr", "zipped_divide",
+    "zipped_product",
 ]  # fmt: skip
-_NUMERIC = [
-    "FastMathFlags", "RoundingMode", "absf", "absi", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt",
-    "ceil", "ceildiv", "clampf", "cmpf", "cmpi", "constant_vector", "copysign", "cos", "cosh", "ctlz", "ctpop", "cttz",
-    "empty_like", "erf", "erfc", "exp", "exp2", "expm1", "fastmath", "floor", "fma", "fpowi", "full", "full_like",
-    "index_cast", "ipowi", "isfinite", "isinf", "isnan", "isnormal", "log", "log10", "log1p", "log2", "max", "maximumf",
-    "maxnumf", "min", "minimumf", "minnumf", "ones_like", "powf", "round", "roundeven", "rsqrt", "shrui", "sin", "sincos",
-    "sinh", "sqrt", "tan", "tanh", "trunc", "zeros_like",
+__all__ += [
+    "FastMathFlags", "RoundingMode", "absf", "absi", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh",
+    "cbrt", "ceil", "ceildiv", "clampf", "cmpf", "cmpi", "constant_vector", "copysign", "cos", "cosh", "ctlz",
+    "ctpop", "cttz", "empty_like", "erf", "erfc", "exp", "exp2", "expm1", "fastmath", "floor", "fma", "fpowi",
+    "full", "full_like", "index_cast", "ipowi", "isfinite", "isinf", "isnan", "isnormal", "log", "log10",
+    "log1p", "log2", "max", "maximumf", "maxnumf", "min", "minimumf", "minnumf", "ones_like", "powf", "round",
+    "roundeven", "rsqrt", "shrui", "sin", "sincos", "sinh", "sqrt", "tan", "tanh", "trunc", "zeros_like",
 ]  # fmt: skip
-_KERNEL = [
-    "Arena", "AtomicOrdering", "SharedAllocator", "Struct", "Union", "barrier", "block_dim", "block_idx", "grid_dim",
-    "is_composite_type", "is_specializable_struct_type", "is_struct_type", "known_block_size", "lane_id", "num_warp_threads",
-    "shuffle_down", "shuffle_idx", "shuffle_up", "shuffle_xor", "struct", "thread_idx", "union",
+__all__ += [
+    "Arena", "AtomicOrdering", "SharedAllocator", "Struct", "Union", "barrier", "block_dim", "block_idx",
+    "grid_dim", "is_composite_type", "is_specializable_struct_type", "is_struct_type", "known_block_size",
+    "lane_id", "num_warp_threads", "shuffle_down", "shuffle_idx", "shuffle_up", "shuffle_xor", "struct",
+    "thread_idx", "union",
 ]  # fmt: skip
 
-__all__ = [*_MODULES, *_TYPES, *_LANGUAGE, *_NUMERIC, *_KERNEL, *ALIASES, *_LAZY, *_ATOMICS, "TYPE_CHECKING"]
+__all__ += [*ALIASES, *_LAZY, *_ATOMICS, "TYPE_CHECKING"]
 
 
 def __dir__() -> list[str]:

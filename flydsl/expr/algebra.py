@@ -1,7 +1,8 @@
 """The layout algebra of `fx`: coordinates, modes, composition, inverses, divides and products.
 
-One line per function: operands are converted, `values.build` folds or emits. Everything accepts layouts; divides, slices and mode functions
-accept tensors, too, and then move along the pointer. Results and laws are those of `flydsl.layout`.
+One line per function: operands are converted, `values.build` folds or emits. Everything accepts layouts; divides,
+slices and mode functions accept tensors, too, and then move along the pointer. Results and laws are those of
+`flydsl.layout`.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ def composed_get_outer(input: ComposedLayout) -> Any:
 
 
 def get(int_tuple: Any, mode: int) -> Any:
-    """Return one mode: of a Python sequence its item, of an IntTuple its scalar as a raw `index` value (kept for old kernels)."""
+    """Return one mode: of a Python sequence its item, of an IntTuple its scalar as a raw `index` value (kept for old
+    kernels).
+    """
     if not isinstance(int_tuple, IntTuple):
         return int_tuple[as_int(mode, "the mode of get")]
     scalar = get_scalar(int_tuple[as_int(mode, "the mode of get")])

@@ -15,7 +15,9 @@ _ALLOWED = (int, bool, float, str, tuple)
 
 
 class Constexpr:
-    """`Constexpr[T]`: known while tracing, not passed at run time. T is int, bool, float, str, tuple, `tuple[...]` of these, or Callable."""
+    """`Constexpr[T]`: known while tracing, not passed at run time. T is int, bool, float, str, tuple, `tuple[...]` of
+    these, or Callable.
+    """
 
     value_type: ClassVar[Any] = None
     value: ClassVar[Any] = None

@@ -23,7 +23,9 @@ _arrays: dict[tuple, type[Array]] = {}
 
 
 class Array:
-    """`Array[dtype, size]` or `Array[dtype, size, align]`: a fixed number of elements in memory; an instance knows where."""
+    """`Array[dtype, size]` or `Array[dtype, size, align]`: a fixed number of elements in memory; an instance knows
+    where.
+    """
 
     __slots__ = ("ptr",)
 

@@ -1,7 +1,9 @@
-"""Atoms and tiled operations of `fx`: one hardware instruction with its lane map, and its repetition over threads and values.
+"""Atoms and tiled operations of `fx`: one hardware instruction with its lane map, and its repetition over threads and
+values.
 
-An atom is static: its type says all, except for *state* such as a scale or an offset, which is set with `set_value` and costs one op. What a thread
-of a tiled copy or tiled MMA gets of a tensor is a partition: the algebra is in `flydsl.atoms`, here it is folded or emitted.
+An atom is static: its type says all, except for *state* such as a scale or an offset, which is set with `set_value`
+and costs one op. What a thread of a tiled copy or tiled MMA gets of a tensor is a partition: the algebra is in
+`flydsl.atoms`, here it is folded or emitted.
 """
 
 from __future__ import annotations
@@ -32,8 +34,12 @@ from flydsl.ir import ir
 from flydsl.ir.trace import active
 from flydsl.layout.errors import LayoutError
 
-register_law("fly.tiled_copy_partition_src", lambda tiled, view, thread: laws.partition_copy(tiled, view, thread, "src"))
-register_law("fly.tiled_copy_partition_dst", lambda tiled, view, thread: laws.partition_copy(tiled, view, thread, "dst"))
+register_law(
+    "fly.tiled_copy_partition_src", lambda tiled, view, thread: laws.partition_copy(tiled, view, thread, "src")
+)
+register_law(
+    "fly.tiled_copy_partition_dst", lambda tiled, view, thread: laws.partition_copy(tiled, view, thread, "dst")
+)
 register_law("fly.tiled_copy_retile", laws.retile)
 register_law("fly.tiled_mma_partition", laws.partition_mma, lambda params: {"operand": ir.StringAttr.get(params[0])})
 
@@ -378,7 +384,9 @@ class ThrMma(_Slice):
 def make_copy_atom(copy_op_type: CopyOp, elem_type: Any) -> CopyAtom:
     """Return the atom of a copy operation on an element type: a scalar class, an IR type or a width in bits."""
     if not isinstance(copy_op_type, CopyOp):
-        raise AtomOperation(op="make_copy_atom", kind="copy", example="fx.UniversalCopy128b()", got=_shown_op(copy_op_type))
+        raise AtomOperation(
+            op="make_copy_atom", kind="copy", example="fx.UniversalCopy128b()", got=_shown_op(copy_op_type)
+        )
     return wrap(plain_copy_atom(copy_op_type, _bits(elem_type)))
 
 
@@ -399,8 +407,12 @@ def _shown_op(x: Any) -> str:
 def make_mma_atom(mma_op_type: MmaOp) -> MmaAtom:
     """Return the atom of a matrix operation, refused where the chip has no such instruction."""
     if not isinstance(mma_op_type, MmaOp):
-        raise AtomOperation(op="make_mma_atom", kind="matrix", example="fx.rocdl.MFMA(16, 16, 16, fx.Float16)",
-                            got=_shown_op(mma_op_type))
+        raise AtomOperation(
+            op="make_mma_atom",
+            kind="matrix",
+            example="fx.rocdl.MFMA(16, 16, 16, fx.Float16)",
+            got=_shown_op(mma_op_type),
+        )
     trace = active.trace
     return wrap(mma_op_type if trace is None else mma_op_type.check(trace.arch))
 
@@ -509,7 +521,9 @@ def tiled_copy_retile(tiled_copy: TiledCopy, t: Tensor) -> Tensor:
 
 
 def make_tiled_mma(mma_atom: MmaAtom, atom_layout: Layout, permutation: Any = None) -> TiledMma:
-    """Return the MMA atom repeated over waves; `permutation` is a tile of (M, N, K) extents or layouts, None keeps a mode."""
+    """Return the MMA atom repeated over waves; `permutation` is a tile of (M, N, K) extents or layouts, None keeps a
+    mode.
+    """
     atom = mma_atom_of(mma_atom, "make_tiled_mma")
     waves = expect(atom_layout, Layout, "atom_layout of make_tiled_mma")
     if permutation is not None and not isinstance(permutation, Tile):
@@ -567,5 +581,3 @@ def _alloca_operand(tiled: TiledMma, operand: str, part: Any, stages: int | None
     except LayoutError as error:
         raise user_error(error, name) from None
     return alloca(elem, layout, name)
-
-

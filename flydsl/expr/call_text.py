@@ -1,4 +1,6 @@
-"""How the user wrote an argument, for messages: `thr_gA` instead of "the source"; and warnings at the user's line. Off the hot path."""
+"""How the user wrote an argument, for messages: `thr_gA` instead of "the source"; and warnings at the user's line.
+Off the hot path.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """How values of the fly dialect travel through loops, branches and function calls: as raw pointers and integers.
 
-A pointer or tensor becomes its raw pointer (a buffer pointer: resource and offset) and its dynamic leaves; layouts and int tuples become their
-leaves; static values and register tensors (memory of the lane) become nothing; an atom becomes the state that is set on it.
+A pointer or tensor becomes its raw pointer (a buffer pointer: resource and offset) and its dynamic leaves; layouts
+and int tuples become their leaves; static values and register tensors (memory of the lane) become nothing; an atom
+becomes the state that is set on it.
 """
 
 from __future__ import annotations
@@ -74,9 +75,11 @@ def _assemble(plain: Any, leaves: Iterator[ir.Value]) -> FlyValue:
 
 
 def can_continue(entry: Any, produced: Any) -> bool:
-    """Return whether a value of type `produced` may take the place of one of type `entry` in the next round of a loop.
+    """Return whether a value of type `produced` may take the place of one of type `entry` in the next round of a
+    loop.
 
-    Both are plain values. The produced one may promise more (a larger divisor or alignment), never less or something else.
+    Both are plain values. The produced one may promise more (a larger divisor or alignment), never less or something
+    else.
     """
     if entry == produced:
         return True
@@ -107,5 +110,3 @@ def flat_types(plain: Any, types: Types) -> list[ir.Type]:
     if space == REGISTER and isinstance(plain, MemRef):
         return []
     return [types.llvm_ptr(LLVM_SPACE[space]), *leaves]
-
-

@@ -1,7 +1,8 @@
-"""`fx.copy` and its relatives: everything is checked here, at the user's line; one op is emitted, which lowering expands into atom calls.
+"""`fx.copy` and its relatives: everything is checked here, at the user's line; one op is emitted, which lowering
+expands into atom calls.
 
-Shapes   source and destination are (value, mode...): the value mode is one atom call, or ((atom value), (rest value)) of several; the calls
-         run through rest values and all other modes, which must be static
+Shapes   source and destination are (value, mode...): the value mode is one atom call, or ((atom value), (rest value))
+of several; the calls run through rest values and all other modes, which must be static
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from flydsl.layout.view import MemRef, element_bits
 def copy(copy_atom: Any, src: Tensor, dst: Tensor, *, pred: Tensor | None = None, **state: Any) -> None:
     """Copy `src` to `dst` with an atom, or the atom of a tiled copy; keywords set the atom's state for this call.
 
-    Shapes   pred: register tensor of Boolean, one per atom call: the modes of src without the value mode, or with one of extent 1
+    Shapes   pred: register tensor of Boolean, one per atom call: the modes of src without the value mode, or with one
+    of extent 1
     """
     atom = copy_atom_of(copy_atom, "fx.copy")
     source, target = expect_tensor(src, "the source of fx.copy"), expect_tensor(dst, "the destination of fx.copy")
@@ -136,7 +138,9 @@ def _both(src: MemRef, dst: MemRef) -> tuple[str, ...]:
 
 
 def _is_address(view: MemRef, size: int, values: int) -> bool:
-    """Return whether a single element in memory stands for the start of an atom's adjacent values, as kernels write it that divide by 1."""
+    """Return whether a single element in memory stands for the start of an atom's adjacent values, as kernels write
+    it that divide by 1.
+    """
     return size == 1 and values > 1 and view.ptr.space != REGISTER
 
 
@@ -151,7 +155,9 @@ def _sides(atom: PlainCopyAtom, src: MemRef, dst: MemRef) -> tuple:
 def _check_memories(atom: PlainCopyAtom, src: Any, dst: Any) -> None:
     for side, view in ((1, src), (2, dst)):
         if not isinstance(view, MemRef):
-            raise CopyElement(operand=argument(side, _NAMES[side]), got="coordinates", atom=atom.short, bits=atom.val_bits)
+            raise CopyElement(
+                operand=argument(side, _NAMES[side]), got="coordinates", atom=atom.short, bits=atom.val_bits
+            )
     atom.op.check_spaces(src.ptr.space, dst.ptr.space)
     for side, view in ((1, src), (2, dst)):
         if element_bits(view.ptr.elem) != atom.val_bits:
@@ -202,12 +208,19 @@ def _check_adjacent(atom: PlainCopyAtom, side: int, view: MemRef, values: int) -
     if step is not None:
         mode = la.get_(view.layout, 0) if isinstance(view.layout.shape, tuple) else view.layout
         raise CopyNotContiguous(
-            operand=argument(side, _NAMES[side]), bits=atom.op.bits, count=values, dtype=view.ptr.elem, step=step, mode=mode
+            operand=argument(side, _NAMES[side]),
+            bits=atom.op.bits,
+            count=values,
+            dtype=view.ptr.elem,
+            step=step,
+            mode=mode,
         )
 
 
 def adjacent_step(layout: Any, values: int) -> str | None:
-    """Return None where each run of `values` in the first mode is adjacent, else what breaks it, as a message says it."""
+    """Return None where each run of `values` in the first mode is adjacent, else what breaks it, as a message says
+    it.
+    """
     if isinstance(layout, la.ComposedLayout):
         return _composed_step(layout, values)
     mode = la.get_(layout, 0) if isinstance(layout.shape, tuple) else layout

@@ -1,4 +1,6 @@
-"""Functions made of primitives, under the name that users import: thread-value layouts, tiled copies, register tensors, gather and scatter."""
+"""Functions made of primitives, under the name that users import: thread-value layouts, tiled copies, register
+tensors, gather and scatter.
+"""
 
 from flydsl.expr.algebra import make_layout_tv
 from flydsl.expr.atoms import (

@@ -1,6 +1,8 @@
-"""Types of the fly dialect under the names of `fx`: `LayoutType.get(8, 1)`, `PointerType.get(elem, space, alignment)`, ...
+"""Types of the fly dialect under the names of `fx`: `LayoutType.get(8, 1)`, `PointerType.get(elem, space,
+alignment)`, ...
 
-An object here is a plain value seen as a type; `.ir_type` is the MLIR type. `XType(type)` wraps an MLIR type that a value has.
+An object here is a plain value seen as a type; `.ir_type` is the MLIR type. `XType(type)` wraps an MLIR type that a
+value has.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ class FlyType(metaclass=_TypeClass):
     def __init__(self, type_: Any):
         plain = plain_of_type(type_)
         if not isinstance(plain, self.plains):
-            raise WrongKind(subject=f"{type(self).__name__}()", wanted=f"a type of kind {type(self).__name__}", got=str(type_))
+            raise WrongKind(
+                subject=f"{type(self).__name__}()", wanted=f"a type of kind {type(self).__name__}", got=str(type_)
+            )
         self.plain = plain
 
     @property
@@ -173,7 +177,7 @@ class CoordSwizzleType(FlyType):
     @classmethod
     def get(cls, mask: int, base_row: int, mode_row: Any, base_col: int, mode_col: Any) -> CoordSwizzleType:
         """Return the type of the coordinate swizzle; the modes are paths."""
-        as_path = lambda m: [m] if isinstance(m, int) else list(m)  # noqa: E731
+        as_path = lambda m: [m] if isinstance(m, int) else list(m)
         return _typed(cls, la.CoordSwizzle(mask, base_row, as_path(mode_row), base_col, as_path(mode_col)))
 
 
@@ -332,8 +336,19 @@ class MmaOpUniversalFMAType:
 _CLASS_OF = {
     plain: cls
     for cls in (
-        IntTupleType, LayoutType, SwizzleType, CoordSwizzleType, ComposedLayoutType, TileType, PointerType, MemRefType,
-        CoordTensorType, CopyAtomType, MmaAtomType, TiledCopyType, TiledMmaType,
+        IntTupleType,
+        LayoutType,
+        SwizzleType,
+        CoordSwizzleType,
+        ComposedLayoutType,
+        TileType,
+        PointerType,
+        MemRefType,
+        CoordTensorType,
+        CopyAtomType,
+        MmaAtomType,
+        TiledCopyType,
+        TiledMmaType,
     )
     for plain in cls.plains
 }

@@ -1,6 +1,7 @@
 """`fx.gemm` and `fx.mma_atom_call`: matrix operations on register fragments.
 
-Shapes   a (V, M, K), b (V, N, K), c and d (V, M, N); without a K loop a (V, M), b (V, N); a single product has rank 1 everywhere
+Shapes   a (V, M, K), b (V, N, K), c and d (V, M, N); without a K loop a (V, M), b (V, N); a single product has rank 1
+everywhere
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ def gemm(
 ) -> None:
     """Compute d = a * b + c on register fragments, one instruction for each (m, n, k).
 
-    The first visit of a cell (m, n) reads c, later ones go on from d. `a` and `b` may be `[data, scale]` for scaled atoms: the scale is an
-    Int32 fragment (1, M, K). `atom_callback(atom, (m, n, k))` returns the atom to use for a step. Keywords set the atom's state for all steps.
+    The first visit of a cell (m, n) reads c, later ones go on from d. `a` and `b` may be `[data, scale]` for scaled
+    atoms: the scale is an Int32 fragment (1, M, K). `atom_callback(atom, (m, n, k))` returns the atom to use for a
+    step. Keywords set the atom's state for all steps.
     """
     atom = _stateful(mma_atom_of(mma_atom, "fx.gemm"), state)
     a, scale_a = _data_and_scale(a, "a")
@@ -136,13 +138,17 @@ def _check_fragments(atom: MmaAtom, plains: list[Any], whole: bool) -> None:
             raise GemmFragment(operand=name, got=f"`{inner_text(plain)}`", wanted="a register tensor of static layout")
         own = {"a": op.a, "b": op.b}.get(name, op.acc)
         if bit_width(own) != element_bits(plain.ptr.elem) and not plain.ptr.elem.startswith("i"):
-            raise GemmFragment(operand=name, got=f"`{inner_text(plain)}`", wanted=f"elements of {own}, or integers that hold them")
+            raise GemmFragment(
+                operand=name, got=f"`{inner_text(plain)}`", wanted=f"elements of {own}, or integers that hold them"
+            )
         count = op.registers_of(name.upper(), plain.ptr.elem)
         shape = plain.layout.shape
         values = la.size(shape) if whole or not isinstance(shape, tuple) or len(shape) == 1 else la.size(shape[0])
         if values != count:
             raise GemmFragment(
-                operand=name, got=f"`{inner_text(plain)}`", wanted=f"{count} elements of {plain.ptr.elem} for {op.short} in mode 0"
+                operand=name,
+                got=f"`{inner_text(plain)}`",
+                wanted=f"{count} elements of {plain.ptr.elem} for {op.short} in mode 0",
             )
 
 
@@ -207,7 +213,9 @@ def _emit_gemm(atom: MmaAtom, tensors: Sequence[Tensor], scales: tuple, steps: t
     emit("fly.gemm", (), operands, {**attrs, "order": order})
 
 
-def _unrolled(atom: MmaAtom, tensors: Sequence[Tensor], scales: tuple, steps: tuple[Step, ...], callback: Callable) -> None:
+def _unrolled(
+    atom: MmaAtom, tensors: Sequence[Tensor], scales: tuple, steps: tuple[Step, ...], callback: Callable
+) -> None:
     d, a, b, c = tensors
     seen: set[tuple[int, int]] = set()
     for m, n, k in steps:

@@ -1,6 +1,8 @@
-"""Integer tuples of `fx`: shapes, strides, coordinates, whose leaves are Python ints, run-time integers, None or `Basis`.
+"""Integer tuples of `fx`: shapes, strides, coordinates, whose leaves are Python ints, run-time integers, None or
+`Basis`.
 
-Everywhere an IntTuple is expected, ints, scalars and nested tuples or lists of them are accepted: `int_tuple` converts.
+Everywhere an IntTuple is expected, ints, scalars and nested tuples or lists of them are accepted: `int_tuple`
+converts.
 """
 
 from __future__ import annotations
@@ -341,7 +343,9 @@ def make_coord(*coord: Any) -> IntTuple:
 
 
 def get_scalar(x: Any) -> Any:
-    """Return the integer of a leaf: a Python int, or a run-time scalar. Anything but an IntTuple is returned unchanged."""
+    """Return the integer of a leaf: a Python int, or a run-time scalar. Anything but an IntTuple is returned
+    unchanged.
+    """
     if x.__class__ is not IntTuple:
         return x
     if type(x.plain) is tuple:

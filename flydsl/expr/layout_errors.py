@@ -1,6 +1,7 @@
 """Refusals of the layout algebra as the user's errors: the same code, reason and advice, with the source line.
 
-`flydsl.layout` imports nothing and states its faults once; here each of its classes gets a partner among the package's errors.
+`flydsl.layout` imports nothing and states its faults once; here each of its classes gets a partner among the
+package's errors.
 """
 
 from __future__ import annotations

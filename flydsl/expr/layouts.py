@@ -208,7 +208,9 @@ def make_layout(shape: Any, stride: Any) -> Layout:
 
 
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """Return the compact layout whose modes are laid out by ascending `order`; a single order number means column-major."""
+    """Return the compact layout whose modes are laid out by ascending `order`; a single order number means column-
+    major.
+    """
     return build("fly.make_ordered_layout", (int_tuple(shape), int_tuple(order)))
 
 
@@ -223,7 +225,9 @@ def make_identity_layout(shape: Any) -> Layout:
 
 
 def make_fragment_layout_like(tensor: FlyValue) -> Layout:
-    """Return the register layout of a tensor or layout: mode 0 adjacent, the others by their strides. Static shapes only."""
+    """Return the register layout of a tensor or layout: mode 0 adjacent, the others by their strides. Static shapes
+    only.
+    """
     try:
         return wrap(la.make_fragment_layout_like(_layout(tensor, "make_fragment_layout_like").plain))
     except LayoutError as error:
@@ -290,5 +294,3 @@ def get_(int_tuple_or_layout: Any, mode: Any) -> Any:
     if x.__class__ is IntTuple:
         return x[path]
     return build("fly.get", (x,), (path,))
-
-

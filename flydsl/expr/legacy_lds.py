@@ -1,6 +1,8 @@
-"""The older way to LDS: one memref of bytes per kernel, which user code divides itself; see `flydsl.utils.smem_allocator`.
+"""The older way to LDS: one memref of bytes per kernel, which user code divides itself; see
+`flydsl.utils.smem_allocator`.
 
-Ops of the `memref` dialect are built; `fly-lower-raw-memref` turns them into pointers. New code uses `fx.SharedAllocator`.
+Ops of the `memref` dialect are built; `fly-lower-raw-memref` turns them into pointers. New code uses
+`fx.SharedAllocator`.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def get_mlir_type_align(mlir_type: ir.Type) -> int:
 
 
 class SmemAllocator:
-    """Counts bytes in `ptr`, which user code advances; `finalize` declares the memory, `get_base` gives it inside the kernel."""
+    """Counts bytes in `ptr`, which user code advances; `finalize` declares the memory, `get_base` gives it inside the
+    kernel.
+    """
 
     def __init__(self, ctx: Any = None, arch: str | None = None, global_sym_name: str = "smem_storage"):
         if not _warned:

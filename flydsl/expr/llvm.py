@@ -1,6 +1,8 @@
-"""`fx.atomic_*`, `fx.generic_load`, `fx.generic_store`, `fx.memory_fence`: single accesses with an ordering, on any pointer.
+"""`fx.atomic_*`, `fx.generic_load`, `fx.generic_store`, `fx.memory_fence`: single accesses with an ordering, on any
+pointer.
 
-The atomics return the value before. Floats have add, sub, min, max and xchg. Neighbours: `fx.copy` with an atomic atom for tensors.
+The atomics return the value before. Floats have add, sub, min, max and xchg. Neighbours: `fx.copy` with an atomic
+atom for tensors.
 """
 
 from __future__ import annotations
@@ -66,7 +68,13 @@ def _read_modify_write(op: str, ptr: Any, value: Any, syncscope: Any, ordering: 
 
 
 def _kind(op: str, value: Any, ptr: Pointer) -> str:
-    dtype = value.dtype if isinstance(value, Vector) else type(value) if isinstance(value, Numeric) else dtype_of(ptr.plain.elem)
+    dtype = (
+        value.dtype
+        if isinstance(value, Vector)
+        else type(value)
+        if isinstance(value, Numeric)
+        else dtype_of(ptr.plain.elem)
+    )
     if dtype_of(ptr.plain.elem).is_float:
         if op not in _FLOAT_OPS:
             raise AtomicValue(op=op, got=shown(value), dtype=ptr.plain.elem)
@@ -115,7 +123,12 @@ def atomic_xchg(ptr: Pointer, value: Any, *, syncscope: Any = None, ordering: An
 
 
 def atomic_fmax(
-    ptr: Pointer, value: Any, *, is_positive: bool | None = None, syncscope: Any = None, ordering: Any = AtomicOrdering.Monotonic
+    ptr: Pointer,
+    value: Any,
+    *,
+    is_positive: bool | None = None,
+    syncscope: Any = None,
+    ordering: Any = AtomicOrdering.Monotonic,
 ) -> Any:
     """Put the larger float into memory; return the value before.
 
@@ -125,7 +138,12 @@ def atomic_fmax(
 
 
 def atomic_fmin(
-    ptr: Pointer, value: Any, *, is_positive: bool | None = None, syncscope: Any = None, ordering: Any = AtomicOrdering.Monotonic
+    ptr: Pointer,
+    value: Any,
+    *,
+    is_positive: bool | None = None,
+    syncscope: Any = None,
+    ordering: Any = AtomicOrdering.Monotonic,
 ) -> Any:
     """Put the smaller float into memory; return the value before.
 
@@ -182,7 +200,9 @@ def memory_fence(*, syncscope: Any = None, ordering: Any = AtomicOrdering.SeqCst
     emit("llvm.fence", (), (), _attrs(_ordering(ordering), syncscope))
 
 
-def _access(memory_order: Any, syncscope: Any, alignment: int, nontemporal: bool, volatile: bool) -> dict[str, ir.Attribute]:
+def _access(
+    memory_order: Any, syncscope: Any, alignment: int, nontemporal: bool, volatile: bool
+) -> dict[str, ir.Attribute]:
     attrs = _attrs(_ordering(memory_order), syncscope, alignment=ir.IntegerAttr.get(current().types.i64, alignment))
     if nontemporal:
         attrs["nontemporal"] = ir.UnitAttr.get()
@@ -232,6 +252,7 @@ def generic_store(
 
 
 __all__ = [
-    "AtomicOrdering", "SyncScope", "atomic_add", "atomic_and", "atomic_cas", "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_min",
-    "atomic_or", "atomic_sub", "atomic_xchg", "atomic_xor", "generic_load", "generic_store", "memory_fence",
+    "AtomicOrdering", "SyncScope", "atomic_add", "atomic_and", "atomic_cas", "atomic_fmax", "atomic_fmin",
+    "atomic_max", "atomic_min", "atomic_or", "atomic_sub", "atomic_xchg", "atomic_xor", "generic_load",
+    "generic_store", "memory_fence",
 ]  # fmt: skip

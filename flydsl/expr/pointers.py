@@ -1,4 +1,6 @@
-"""Pointers of `fx`: an element type, a memory, an alignment and perhaps a byte swizzle; loads, stores and address arithmetic."""
+"""Pointers of `fx`: an element type, a memory, an alignment and perhaps a byte swizzle; loads, stores and address
+arithmetic.
+"""
 
 from __future__ import annotations
 

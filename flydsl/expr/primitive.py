@@ -1,4 +1,6 @@
-"""Functions of the layout language under the name that users import: values, algebra, memory, atoms, copies. The homes are elsewhere."""
+"""Functions of the layout language under the name that users import: values, algebra, memory, atoms, copies. The
+homes are elsewhere.
+"""
 
 from flydsl.expr.algebra import (
     append,
@@ -157,43 +159,46 @@ from flydsl.expr.tensors import (
 )
 from flydsl.expr.type_shortcuts import T
 
-_ENUMS = ["AddressSpace", "AtomicOp", "CachePolicy", "GemmTraversalOrder", "MmaOperand", "SyncScope"]
-_TYPES = [
-    "BasisType", "ComposedLayoutType", "CoordSwizzleType", "CoordTensorType", "CopyAtomType", "CopyOpUniversalAtomicType",
-    "CopyOpUniversalCopyType", "IntTupleType", "LayoutType", "MemRefType", "MmaAtomType", "MmaOpUniversalFMAType", "PointerType",
-    "SwizzleType", "T", "TileType", "TiledCopyType", "TiledMmaType",
+__all__ = ["AddressSpace", "AtomicOp", "CachePolicy", "GemmTraversalOrder", "MmaOperand", "SyncScope"]
+__all__ += [
+    "BasisType", "ComposedLayoutType", "CoordSwizzleType", "CoordTensorType", "CopyAtomType",
+    "CopyOpUniversalAtomicType", "CopyOpUniversalCopyType", "IntTupleType", "LayoutType", "MemRefType",
+    "MmaAtomType", "MmaOpUniversalFMAType", "PointerType", "SwizzleType", "T", "TileType", "TiledCopyType",
+    "TiledMmaType",
 ]  # fmt: skip
-_MAKE = [
-    "make_composed_layout", "make_coord", "make_fragment_layout_like", "make_fragment_like", "make_identity_layout", "make_int_tuple",
-    "make_layout", "make_layout_like", "make_ordered_layout", "make_ptr", "make_shape", "make_stride", "make_tile", "make_view",
-    "static",
+__all__ += [
+    "make_composed_layout", "make_coord", "make_fragment_layout_like", "make_fragment_like",
+    "make_identity_layout", "make_int_tuple", "make_layout", "make_layout_like", "make_ordered_layout",
+    "make_ptr", "make_shape", "make_stride", "make_tile", "make_view", "static",
 ]  # fmt: skip
-_LOOK = [
-    "composed_get_inner", "composed_get_offset", "composed_get_outer", "coprofile", "coshape", "cosize", "depth", "get", "get_",
-    "get_iter", "get_layout", "get_leaves", "get_scalar", "get_shape", "get_stride", "has_none", "is_profile_congruent",
-    "is_profile_weakly_congruent", "rank", "size",
+__all__ += [
+    "composed_get_inner", "composed_get_offset", "composed_get_outer", "coprofile", "coshape", "cosize",
+    "depth", "get", "get_", "get_iter", "get_layout", "get_leaves", "get_scalar", "get_shape", "get_stride",
+    "has_none", "is_profile_congruent", "is_profile_weakly_congruent", "rank", "size",
 ]  # fmt: skip
-_COORDINATES = ["crd2idx", "get_1d_coord", "get_flat_coord", "idx2crd"]
-_INT_TUPLES = [
-    "ceil_div", "elem_less", "equal", "int_tuple_add", "int_tuple_div", "int_tuple_mod", "int_tuple_mul", "int_tuple_product",
-    "int_tuple_product_each", "int_tuple_product_like", "int_tuple_sub", "shape_div",
+__all__ += ["crd2idx", "get_1d_coord", "get_flat_coord", "idx2crd"]
+__all__ += [
+    "ceil_div", "elem_less", "equal", "int_tuple_add", "int_tuple_div", "int_tuple_mod", "int_tuple_mul",
+    "int_tuple_product", "int_tuple_product_each", "int_tuple_product_like", "int_tuple_sub", "shape_div",
 ]  # fmt: skip
-_ALGEBRA = [
-    "append", "blocked_product", "coalesce", "complement", "composition", "dice", "flat_divide", "flat_product", "group",
-    "left_inverse", "logical_divide", "logical_product", "prepend", "raked_product", "recast_layout", "right_inverse", "select",
-    "slice", "take", "tile_to_shape", "tiled_divide", "tiled_product", "zipped_divide", "zipped_product",
+__all__ += [
+    "append", "blocked_product", "coalesce", "complement", "composition", "dice", "flat_divide", "flat_product",
+    "group", "left_inverse", "logical_divide", "logical_product", "prepend", "raked_product", "recast_layout",
+    "right_inverse", "select", "slice", "take", "tile_to_shape", "tiled_divide", "tiled_product",
+    "zipped_divide", "zipped_product",
 ]  # fmt: skip
-_MEMORY = [
-    "add_offset", "apply_swizzle", "assume", "get_dyn_shared", "inttoptr", "memref_alloca", "memref_load", "memref_load_vec",
-    "memref_store", "memref_store_vec", "printf", "ptr_load", "ptr_store", "ptrtoint", "recast_iter", "to_llvm_ptr",
+__all__ += [
+    "add_offset", "apply_swizzle", "assume", "get_dyn_shared", "inttoptr", "memref_alloca", "memref_load",
+    "memref_load_vec", "memref_store", "memref_store_vec", "printf", "ptr_load", "ptr_store", "ptrtoint",
+    "recast_iter", "to_llvm_ptr",
 ]  # fmt: skip
-_ATOMS = [
-    "UniversalAtomic", "UniversalAtomicAdd", "UniversalAtomicAnd", "UniversalAtomicDec", "UniversalAtomicInc", "UniversalAtomicMax",
-    "UniversalAtomicMin", "UniversalAtomicOr", "UniversalCopy", "UniversalCopy8b", "UniversalCopy16b", "UniversalCopy32b",
-    "UniversalCopy64b", "UniversalCopy128b", "UniversalFMA", "atom_set_value", "copy", "copy_atom_call", "gemm", "make_copy_atom",
-    "make_mma_atom", "make_tiled_copy", "make_tiled_mma", "mma_atom_call", "mma_make_fragment", "tiled_copy_partition_dst",
+__all__ += [
+    "UniversalAtomic", "UniversalAtomicAdd", "UniversalAtomicAnd", "UniversalAtomicDec", "UniversalAtomicInc",
+    "UniversalAtomicMax", "UniversalAtomicMin", "UniversalAtomicOr", "UniversalCopy", "UniversalCopy8b",
+    "UniversalCopy16b", "UniversalCopy32b", "UniversalCopy64b", "UniversalCopy128b", "UniversalFMA",
+    "atom_set_value", "copy", "copy_atom_call", "gemm", "make_copy_atom", "make_mma_atom", "make_tiled_copy",
+    "make_tiled_mma", "mma_atom_call", "mma_make_fragment", "tiled_copy_partition_dst",
     "tiled_copy_partition_src", "tiled_copy_retile", "tiled_mma_partition", "tiled_mma_partition_shape",
 ]  # fmt: skip
-_CONTROL = ["const_expr", "dsl_loc_tracing", "dsl_wrap_result", "range_constexpr"]
+__all__ += ["const_expr", "dsl_loc_tracing", "dsl_wrap_result", "range_constexpr"]
 
-__all__ = _ENUMS + _TYPES + _MAKE + _LOOK + _COORDINATES + _INT_TUPLES + _ALGEBRA + _MEMORY + _ATOMS + _CONTROL

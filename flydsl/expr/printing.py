@@ -1,4 +1,6 @@
-"""`fx.printf`: one line per lane. Static values are put into the text while tracing, run-time values at their placeholders."""
+"""`fx.printf`: one line per lane. Static values are put into the text while tracing, run-time values at their
+placeholders.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What library types implement, as functions: values that flatten to IR (`DslType`), launch arguments (`JitArgument`), memory (`Storable`).
+"""What library types implement, as functions: values that flatten to IR (`DslType`), launch arguments
+(`JitArgument`), memory (`Storable`).
 
-Each function calls the method of its name, or takes containers apart; a type that lacks the method is refused by name.
+Each function calls the method of its name, or takes containers apart; a type that lacks the method is refused by
+name.
 """
 
 from __future__ import annotations

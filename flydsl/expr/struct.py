@@ -1,7 +1,9 @@
-"""`@fx.struct` and `@fx.union`: named fields as values and in memory; `Storage[T]`, a typed address; `Arena`, which hands them out.
+"""`@fx.struct` and `@fx.union`: named fields as values and in memory; `Storage[T]`, a typed address; `Arena`, which
+hands them out.
 
-A composite satisfies a protocol (flattening, launch arguments, memory) exactly when all of its run-time fields do. `Constexpr` fields take part in
-none: they specialise the type. Layout in memory is C's. Neighbours: `arrays` has field types, `shared` the LDS allocator.
+A composite satisfies a protocol (flattening, launch arguments, memory) exactly when all of its run-time fields do.
+`Constexpr` fields take part in none: they specialise the type. Layout in memory is C's. Neighbours: `arrays` has
+field types, `shared` the LDS allocator.
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ class Composite(metaclass=CompositeMeta):
     def __setattr__(self, name: str, value: Any) -> None:
         raise StructFrozen(struct=type(self).__name__, field=name)
 
-    __delattr__ = lambda self, name: self.__setattr__(name, None)  # noqa: E731
+    __delattr__ = lambda self, name: self.__setattr__(name, None)
 
     def replace(self, **changes: Any) -> Any:
         """Return a copy with some fields changed."""
@@ -317,7 +319,9 @@ def _is_hashable(x: Any) -> bool:
 # --- declaring -----------------------------------------------------------------------------------------------------------
 
 
-def _declare(name: str, fields: list[FieldDef], kind: CompositeKind, body: dict[str, Any], identity: Any) -> type[Composite]:
+def _declare(
+    name: str, fields: list[FieldDef], kind: CompositeKind, body: dict[str, Any], identity: Any
+) -> type[Composite]:
     names = [f.name for f in fields]
     if not fields:
         raise StructFields(problem=f"{name}: a composite has at least one field")
@@ -346,7 +350,9 @@ def _checked_name(name: str) -> str:
 def _from_class(klass: type, kind: CompositeKind, frame: Any) -> type[Composite]:
     annotations = _annotations(klass, frame)
     fields = [FieldDef(_checked_name(n), t) for n, t in annotations.items()]
-    body = {n: v for n, v in vars(klass).items() if n not in ("__dict__", "__weakref__", "__annotations__", "__annotate__")}
+    body = {
+        n: v for n, v in vars(klass).items() if n not in ("__dict__", "__weakref__", "__annotations__", "__annotate__")
+    }
     return _declare(klass.__name__, fields, kind, body, (klass.__module__, klass.__qualname__))
 
 
@@ -356,7 +362,11 @@ def _annotations(klass: type, frame: Any) -> dict[str, Any]:
     if not any(isinstance(t, str) for t in raw.values()):
         return dict(raw)
     module = sys.modules.get(klass.__module__)
-    names = {**(vars(module) if module else {}), **(frame.f_globals if frame else {}), **(frame.f_locals if frame else {})}
+    names = {
+        **(vars(module) if module else {}),
+        **(frame.f_globals if frame else {}),
+        **(frame.f_locals if frame else {}),
+    }
     return {n: eval(t, names) if isinstance(t, str) else t for n, t in raw.items()}
 
 
@@ -373,8 +383,10 @@ def _inline(kind: CompositeKind, word: str, params: Any) -> type[Composite]:
     return _declare(f"{word}[{text}]", fields, kind, {}, identity)
 
 
-class struct:  # noqa: N801 - public name
-    """Decorator: fields one after the other, as an immutable value and in memory. Inline form: `Struct["a": T, "b": U]`."""
+class struct:
+    """Decorator: fields one after the other, as an immutable value and in memory. Inline form: `Struct["a": T, "b":
+    U]`.
+    """
 
     def __new__(cls, klass: type | None = None, /, **kwargs: Any) -> Any:
         frame = inspect.currentframe().f_back
@@ -386,7 +398,7 @@ class struct:  # noqa: N801 - public name
         return _inline(CompositeKind.Product, "Struct", params)
 
 
-class union:  # noqa: N801 - public name
+class union:
     """Decorator: all fields at the same address; it exists in memory only. Inline form: `Union["a": T, "b": U]`."""
 
     def __new__(cls, klass: type | None = None, /, **kwargs: Any) -> Any:
@@ -562,6 +574,22 @@ class Arena:
 
 
 __all__ = [
-    "Align", "Arena", "Array", "CompositeKind", "CompositeMeta", "Constexpr", "Empty", "FieldDef", "NotStorable", "Pointer",
-    "Storage", "Struct", "Union", "is_composite_type", "is_specializable_struct_type", "is_struct_type", "struct", "union",
+    "Align",
+    "Arena",
+    "Array",
+    "CompositeKind",
+    "CompositeMeta",
+    "Constexpr",
+    "Empty",
+    "FieldDef",
+    "NotStorable",
+    "Pointer",
+    "Storage",
+    "Struct",
+    "Union",
+    "is_composite_type",
+    "is_specializable_struct_type",
+    "is_struct_type",
+    "struct",
+    "union",
 ]

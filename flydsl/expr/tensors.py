@@ -1,7 +1,7 @@
 """Tensors of `fx`: a layout over a pointer (memory) or over a coordinate (coordinate tensors, which have no memory).
 
-`t[coord]` loads one element where the coordinate is full and slices where it holds a None. Register tensors ("fragments") are memory of one
-lane, which the compiler turns into registers; they are never Python lists.
+`t[coord]` loads one element where the coordinate is full and slices where it holds a None. Register tensors
+("fragments") are memory of one lane, which the compiler turns into registers; they are never Python lists.
 """
 
 from __future__ import annotations
@@ -136,7 +136,9 @@ def _store_part(part: Tensor, value: Any) -> None:
 
 
 def _element_at(t: Tensor, coord: IntTuple) -> tuple[ir.Type, str]:
-    """Return the element's MLIR type and name; a coordinate that does not fit the layout is refused here, not in a later pass."""
+    """Return the element's MLIR type and name; a coordinate that does not fit the layout is refused here, not in a
+    later pass.
+    """
     types = current().types
     key = ("element", t.plain, coord.plain)
     found = types.memo.get(key)
@@ -262,7 +264,11 @@ def _vector_of(t: Tensor) -> tuple[ir.Type, Any, type[Numeric]]:
     count = _static_size(t, "load")
     shape = t.plain.layout.shape
     elem = "i32" if t.is_coordinates else t.plain.ptr.elem
-    return current().types.vector(count, element_type(elem)), canonical(shape if isinstance(shape, tuple) else (shape,)), t.dtype
+    return (
+        current().types.vector(count, element_type(elem)),
+        canonical(shape if isinstance(shape, tuple) else (shape,)),
+        t.dtype,
+    )
 
 
 def memref_store_vec(vector: Any, memref: Tensor) -> None:
@@ -291,5 +297,3 @@ def _static_size(t: Tensor, op: str) -> int:
     if not la.tuple_is_static(shape):
         raise VectorNeedsStatic(op=op, layout=inner_text(t.plain.layout))
     return la.size(shape)
-
-

@@ -1,4 +1,6 @@
-"""Types of `fx` under the name that users import: scalars, vectors, layouts, tensors, atoms, annotations. The homes are elsewhere."""
+"""Types of `fx` under the name that users import: scalars, vectors, layouts, tensors, atoms, annotations. The homes
+are elsewhere.
+"""
 
 from flydsl.expr.annotations import Constexpr, Stream
 from flydsl.expr.arrays import Align, Array, Empty
@@ -80,30 +82,30 @@ from flydsl.expr.vector import ALIASES, ReductionOp, Vector, VectorAlias, full, 
 
 globals().update(ALIASES)  # Float32x4, Int32x2, ...: a table in vector.alias
 
-_ANNOTATIONS = ["Align", "Array", "Constexpr", "Empty", "Storage", "Stream", "T", "Tuple3D", "Types"]
-_VALUES = [
-    "Basis", "BuiltinDslType", "ComposedLayout", "CoordSwizzle", "CopyAtom", "E", "IntTuple", "Layout", "MmaAtom", "Pointer",
-    "Swizzle", "Tensor", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma",
+__all__ = ["Align", "Array", "Constexpr", "Empty", "Storage", "Stream", "T", "Tuple3D", "Types"]
+__all__ += [
+    "Basis", "BuiltinDslType", "ComposedLayout", "CoordSwizzle", "CopyAtom", "E", "IntTuple", "Layout",
+    "MmaAtom", "Pointer", "Swizzle", "Tensor", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma",
 ]  # fmt: skip
-_SCALARS = [
-    "ArithValue", "BFloat16", "Boolean", "Float", "Float4E2M1FN", "Float6E2M3FN", "Float6E3M2FN", "Float8E4M3", "Float8E4M3B11FNUZ",
-    "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E8M0FNU", "Float16", "Float32", "Float64", "Index", "Int4", "Int8",
-    "Int16", "Int32", "Int64", "Int128", "Integer", "Numeric", "NumericMeta", "Uint8", "Uint16", "Uint32", "Uint64", "Uint128",
-    "as_numeric",
+__all__ += [
+    "ArithValue", "BFloat16", "Boolean", "Float", "Float4E2M1FN", "Float6E2M3FN", "Float6E3M2FN", "Float8E4M3",
+    "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E8M0FNU", "Float16", "Float32",
+    "Float64", "Index", "Int4", "Int8", "Int16", "Int32", "Int64", "Int128", "Integer", "Numeric",
+    "NumericMeta", "Uint8", "Uint16", "Uint32", "Uint64", "Uint128", "as_numeric",
 ]  # fmt: skip
-_VECTORS = ["ReductionOp", "Vector", "VectorAlias", "full", "full_like", "ones_like", "zeros_like", *ALIASES]
-_TYPES = [
-    "BasisType", "ComposedLayoutType", "CoordSwizzleType", "CoordTensorType", "CopyAtomType", "CopyOpUniversalAtomicType",
-    "CopyOpUniversalCopyType", "IntTupleType", "LayoutType", "MemRefType", "MmaAtomType", "MmaOpUniversalFMAType", "PointerType",
-    "SwizzleType", "TileType", "TiledCopyType", "TiledMmaType",
+__all__ += ["ReductionOp", "Vector", "VectorAlias", "full", "full_like", "ones_like", "zeros_like"]
+__all__ += list(ALIASES)
+__all__ += [
+    "BasisType", "ComposedLayoutType", "CoordSwizzleType", "CoordTensorType", "CopyAtomType",
+    "CopyOpUniversalAtomicType", "CopyOpUniversalCopyType", "IntTupleType", "LayoutType", "MemRefType",
+    "MmaAtomType", "MmaOpUniversalFMAType", "PointerType", "SwizzleType", "TileType", "TiledCopyType",
+    "TiledMmaType",
 ]  # fmt: skip
-_ENUMS = [
+__all__ += [
     "AddressSpace", "AtomicOp", "CachePolicy", "GemmTraversalOrder", "MmaOperand", "address_space_from_attr",
     "is_generic_address_space", "is_target_address_space",
 ]  # fmt: skip
-_CONVERSIONS = ["as_dsl_value", "as_ir_value", "dsl_loc_tracing"]
-
-__all__ = _ANNOTATIONS + _VALUES + _SCALARS + _VECTORS + _TYPES + _ENUMS + _CONVERSIONS
+__all__ += ["as_dsl_value", "as_ir_value", "dsl_loc_tracing"]
 
 
 def __getattr__(name: str):

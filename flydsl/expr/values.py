@@ -1,8 +1,10 @@
-"""The base of every value that kernels compute with and that is no scalar or vector: layouts, tuples, tensors, pointers, atoms.
+"""The base of every value that kernels compute with and that is no scalar or vector: layouts, tuples, tensors,
+pointers, atoms.
 
-**Build or fold.** A value holds its plain value (`flydsl.layout`, `flydsl.atoms`: what its IR type states) and an IR value only if it is
-known at run time alone. `build` applies the law of an op of the layout algebra to the plain values: a static result is wrapped and
-costs no IR, anything else becomes one op whose result type is the law's result. Results are remembered per context.
+**Build or fold.** A value holds its plain value (`flydsl.layout`, `flydsl.atoms`: what its IR type states) and an IR
+value only if it is known at run time alone. `build` applies the law of an op of the layout algebra to the plain
+values: a static result is wrapped and costs no IR, anything else becomes one op whose result type is the law's
+result. Results are remembered per context.
 
 Neighbours: `int_tuples`, `layouts`, `pointers`, `tensors`, `atoms` hold the classes; `dialects.laws` has the laws.
 """
@@ -100,7 +102,7 @@ class FlyValue:
         return flatten(self)
 
     def __can_continue_as__(self, entry: FlyValue) -> bool:
-        """Whether this value may take the place of `entry` in the next round of a loop: its type promises at least as much."""
+        """Whether this value may be `entry` in the next round of a loop: its type promises at least as much."""
         from flydsl.expr.carrying import can_continue
 
         return can_continue(entry.plain, self.plain)
@@ -252,9 +254,9 @@ def shown(x: Any) -> str:
     """Return how a message names a value: DSL and plain values as they print, others by their class."""
     if isinstance(x, FlyValue):
         return f"{type(x).__name__} `{inner_text(x.plain)}`"
-    if x.__class__ in CLASS_OF_PLAIN:
-        return f"`{inner_text(x)}`"
-    return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str)) else type(x).__name__
+    if isinstance(x, (int, float, str)):
+        return f"{type(x).__name__} {x!r}"
+    return f"`{inner_text(x)}`" if x.__class__ in CLASS_OF_PLAIN else type(x).__name__
 
 
 def expect(x: Any, classes: type | tuple[type, ...], what: str) -> Any:

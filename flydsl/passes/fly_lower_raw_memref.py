@@ -1,6 +1,7 @@
 """fly-lower-raw-memref: memrefs that older kernels build by hand become LLVM pointers.
 
-Before  `memref.global` in LDS, get_global, view, load, store, extract_aligned_pointer_as_index; vector.load and vector.store on them
+Before  `memref.global` in LDS, get_global, view, load, store, extract_aligned_pointer_as_index; vector.load and
+vector.store on them
 After   no memref; `llvm.mlir.global` in LDS, getelementptr, llvm.load, llvm.store
 Shapes  static, row-major, without offset
 """

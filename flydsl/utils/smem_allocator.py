@@ -1,4 +1,6 @@
-"""`SmemAllocator` and `SmemPtr`, the older way to LDS, under the name that kernels import; and the LDS sizes of the chips."""
+"""`SmemAllocator` and `SmemPtr`, the older way to LDS, under the name that kernels import; and the LDS sizes of the
+chips.
+"""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ from flydsl.expr.values import FlyValue
 from flydsl.ir import ir
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from kernel_trace import A, B, P, kernel  # noqa: E402
+from kernel_trace import A, B, P, kernel
 
 DATA = Path(__file__).parent / "data"
 _GFX950 = ("cdna4", "BufferCopyLDS128b")  # refused where the chip lacks them

@@ -1,4 +1,6 @@
-"""Recorded expressions on layouts, tensors and atoms print the recorded type; what the reference refuses is refused with a typed error."""
+"""Recorded expressions on layouts, tensors and atoms print the recorded type; what the reference refuses is refused
+with a typed error.
+"""
 
 import pytest
 from golden_values import evaluate, kernel, outcomes, read_rows, same
@@ -50,7 +52,13 @@ def test_mma_rows(row, recorded, ours):
 
 
 def test_every_lowerable_mfma_is_among_the_rows_that_agree():
-    wanted = ("32,32,2,fx.Float32", "16,16,4,fx.Float32", "32,32,8,fx.Float16", "16,16,16,fx.BFloat16", "16,16,32,fx.Float8E4M3FNUZ")
+    wanted = (
+        "32,32,2,fx.Float32",
+        "16,16,4,fx.Float32",
+        "32,32,8,fx.Float16",
+        "16,16,16,fx.BFloat16",
+        "16,16,32,fx.Float8E4M3FNUZ",
+    )
     agreed = {row for row, recorded, ours in outcomes("mma") if recorded == ours}
     assert all(any(w in row for row in agreed) for w in wanted)
 
@@ -87,7 +95,7 @@ def test_gemm_default_order():
 
 @pytest.mark.parametrize("name", [n for n in GEMM if n.startswith("layout ")])
 def test_gemm_traversal_layout(name):
-    shape, stride = (eval(part) for part in name.removeprefix("layout Layout<").rstrip(">").split(":"))  # noqa: S307
+    shape, stride = (eval(part) for part in name.removeprefix("layout Layout<").rstrip(">").split(":"))
     assert visited(traversal_layout=lambda: fx.make_layout(shape, stride)) == GEMM[name]
 
 
@@ -116,7 +124,9 @@ def test_gemm_refusals(row, shapes):
     assert f"ValueError: {caught.value.message}" == GEMM[row]
 
 
-@pytest.mark.parametrize(("row", "shapes"), [("rank1", (1, 1, 1, 1)), ("rank2", ((1, 2, 3), (1, 2), (1, 3), (1, 2, 3)))])
+@pytest.mark.parametrize(
+    ("row", "shapes"), [("rank1", (1, 1, 1, 1)), ("rank2", ((1, 2, 3), (1, 2), (1, 3), (1, 2, 3)))]
+)
 def test_gemm_accepted(row, shapes):
     gemm_of(*shapes)
     assert GEMM[row] == "OK"
