@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flydsl.compiler.context import CompilationContext  # noqa: F401  (imported from here by kernels)
-from flydsl.compiler.launch_arguments import KernelArguments, launch_sizes
+from flydsl.compiler.launch_arguments import KernelArguments, check_grid, launch_sizes
 from flydsl.diag import BlockSizeConflict, DynamicSharedTooSmall, KernelOutsideJit, MissingLaunch
 from flydsl.expr.numeric import Numeric
 from flydsl.expr.typing import Stream
@@ -100,6 +100,7 @@ class KernelLauncher:
         self.launched = True
         grid_sizes, block_sizes = launch_sizes(grid, "grid"), launch_sizes(block, "block")
         cluster_sizes = launch_sizes(cluster, "cluster") if cluster is not None else None
+        check_grid(grid_sizes, block_sizes)
         static_block = tuple(block_sizes) if all(isinstance(n, int) for n in block_sizes) else None
         declared = self.kernel.known_block_size
         if declared and static_block and declared != static_block:

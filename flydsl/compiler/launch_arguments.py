@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flydsl.compiler.protocol import construct_from_ir_values, extract_to_ir_values
-from flydsl.diag import LaunchGeometry
+from flydsl.diag import GridTooLarge, LaunchGeometry
 from flydsl.expr.numeric import Numeric
 from flydsl.expr.typing import Constexpr, Stream
 from flydsl.expr.values import FlyValue
@@ -82,6 +82,16 @@ def _decompose(value: Any, annotation: Any) -> tuple[list[ir.Value], Callable]:
     except TypeError:
         return [], lambda _: value  # a plain Python object is a compile-time constant
     return values, lambda values: construct_from_ir_values(type(value), value, values)
+
+
+LARGEST_GRID_LANES = 2**32 - 1  # AQL dispatch packet: grid sizes are 32-bit counts of work items
+
+
+def check_grid(grid: list, block: list) -> None:
+    """Refuse static launch sizes that no dispatch packet can hold."""
+    for axis, blocks, lanes in zip("xyz", grid, block):
+        if isinstance(blocks, int) and isinstance(lanes, int) and blocks * lanes > LARGEST_GRID_LANES:
+            raise GridTooLarge(axis=axis, blocks=blocks, lanes=lanes, most=LARGEST_GRID_LANES // lanes)
 
 
 def launch_sizes(sizes: Any, parameter: str) -> list:

@@ -12,6 +12,7 @@ __all__ = [
     "DynamicSharedTooSmall",
     "IrSyntax",
     "KernelOutsideJit",
+    "GridTooLarge",
     "LaunchGeometry",
     "MissingLaunch",
     "NoSource",
@@ -134,6 +135,13 @@ class LaunchGeometry(UserError, ValueError):
     what = "{parameter}={value} is not a launch size"
     why = "{parameter} is an int, an Int32 or a tuple of one to three of them, each at least 1"
     fix = "write `{parameter}=(x, y, z)` with whole numbers"
+
+
+class GridTooLarge(UserError, ValueError):
+    code = "FLY_GRID_TOO_LARGE"
+    what = "grid.{axis}={blocks} workgroups of {lanes} work items are more than a launch holds: at most {most}"
+    why = "the dispatch packet counts work items in 32 bits per dimension (2^32 - 1)"
+    fix = "spread the workgroups over grid.y and grid.z, or let each workgroup loop over several tiles"
 
 
 class BlockSizeConflict(UserError, ValueError):

@@ -128,7 +128,7 @@ def _add_offset(conv: Conversion, offset: ir.Value, dynamic: ir.Value | None, st
         if isinstance(term, int):
             term = conv.editor.i32(term)
         elif term.type != i32:
-            term = conv.editor.value("arith.trunci", i32, [term])
+            term = conv.editor.value("arith.trunci", i32, [term], {"fly.buffer_offset": ir.UnitAttr.get()})
         is_zero = offset == conv.editor.i32(0)
         offset = term if is_zero else conv.editor.value("arith.addi", i32, [offset, term])
     return offset

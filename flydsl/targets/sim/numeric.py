@@ -135,6 +135,14 @@ def h_divide(machine: Any, site: int, kind: str, a: Any, b: Any, m: Any) -> Any:
     return divide_exact(kind, a, b)
 
 
+def h_buffer_offset(machine: Any, site: int, a: Any, m: Any) -> Any:
+    """A 64-bit offset cut to the 32 bits that buffer instructions take; what does not fit becomes a finding."""
+    bad = (a < -(1 << 31)) | (a >= 1 << 32)
+    if np.any(bad if m is None else bad & m):
+        machine.reporter.buffer_offset(machine, site, a, bad, m)
+    return a.astype(np.int32)
+
+
 def h_shift(machine: Any, site: int, kind: str, a: Any, b: Any, m: Any) -> Any:
     """Shift by a run-time amount; amounts past the width are findings and use the low bits, as the hardware does."""
     bits = a.dtype.itemsize * 8

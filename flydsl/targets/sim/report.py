@@ -217,6 +217,17 @@ class Reporter:
             why = "the result is undefined: the compiler may assume that this never happens"
             self.add(Finding("undefined", what, **self.at(machine, site, bad), why=why, fix="guard the operation"))
 
+    def buffer_offset(self, machine: Machine, site: int, offset: Any, bad: Any, m: Any) -> None:
+        """An offset into a buffer that buffer instructions cannot hold."""
+        bad = np.asarray(bad if m is None else bad & m)
+        if not self.options.has("bounds"):
+            return
+        value = int(np.broadcast_to(offset, bad.shape)[bad][0]) if bad.ndim else int(offset)
+        text = f"an offset of {value} elements into a buffer does not fit 32 bits"
+        why = "buffer instructions reach 2^32 bytes from the descriptor's base; on the chip the offset wraps"
+        fix = "make the descriptor of a slice (the base has 64 bits), or access the tensor without a descriptor"
+        self.add(Finding("bounds", text, **self.at(machine, site, bad), why=why, fix=fix))
+
     def not_finite(self, machine: Machine, site: int, bad: Any) -> None:
         """A float result that stops being finite."""
         why = "its operands were finite: this is where NaN or infinity enters"

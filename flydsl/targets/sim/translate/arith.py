@@ -318,7 +318,9 @@ def int_cast(t: FunctionTranslator, op: Any) -> None:
         t.define(op.results[0], value)
         return
     form = f"{{0}}.astype(T_{dst.elem})"
-    if dst.elem == "i1":
+    if "fly.buffer_offset" in op.attributes:
+        form = f"h_buffer_offset(M, {t.site()}, {{0}}, {t.mask})"
+    elif dst.elem == "i1":
         form = "(({0} & 1) != 0)"
     elif src.elem == "i1":
         form = f"(-{{0}}.astype(T_{dst.elem}))"
