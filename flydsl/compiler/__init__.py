@@ -1,6 +1,7 @@
 """`flyc`: kernels, jit functions, compiling and launching."""
 
 from flydsl.compiler.context import CompilationContext
+from flydsl.compiler.diagnostics import install_excepthook
 from flydsl.compiler.jit_argument import (
     JitArgumentRegistry,
     from_c_void_p,
@@ -12,6 +13,7 @@ from flydsl.compiler.jit_function import CompileCallable, JitFunction, jit
 from flydsl.compiler.kernel_function import KernelFunction, KernelLauncher, kernel
 
 compile = CompileCallable()
+install_excepthook()
 
 __all__ = [
     "CompilationContext",

@@ -21,6 +21,7 @@ from flydsl.compiler.jit_argument import JitArgument, PointerJitArg, wrap
 from flydsl.compiler.jit_executor import CompiledArtifact, CompiledFunction
 from flydsl.compiler.kernel_function import check_launched
 from flydsl.diag import ArgumentCount
+from flydsl.diag.stack import trimmed
 from flydsl.expr.fastmath import hinted
 from flydsl.frontend import rewritten
 from flydsl.ir import Trace, emit, ir
@@ -95,15 +96,18 @@ class JitFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if active.trace is not None:
             return rewritten(self.func)(*self._receiver(), *args, **kwargs)
-        if kwargs or len(args) != self._count:
-            args = self.positional(args, kwargs)
         state = self._state
-        if state is not None and not ambient.stack and state.holds() and state.hints == self.compile_hints:
-            for call in state.calls:
-                if call(*args):
-                    self._hits += 1
-                    return None
-        self._call_slowly(args)
+        try:
+            if kwargs or len(args) != self._count:
+                args = self.positional(args, kwargs)
+            if state is not None and not ambient.stack and state.holds() and state.hints == self.compile_hints:
+                for call in state.calls:
+                    if call(*args):
+                        self._hits += 1
+                        return None
+            self._call_slowly(args)
+        except Exception as e:
+            raise trimmed(e)  # noqa: B904  (the same error; what caused it stays chained to it)
         return None
 
     def _receiver(self) -> tuple:
@@ -333,11 +337,14 @@ class CompileCallable:
             func.compile_hints = checked_hints({**func.compile_hints, **self._hints})
         if not args and not kwargs and self._hints is not None:
             return func
-        compiled = func.compile(args, kwargs)
-        if compiled is not None and (args or kwargs):
-            arguments = func.wrap_arguments(args, kwargs)
-            if not any(_is_placeholder(argument) for _, argument in arguments):
-                func.launch(compiled.artifact, arguments)
+        try:
+            compiled = func.compile(args, kwargs)
+            if compiled is not None and (args or kwargs):
+                arguments = func.wrap_arguments(args, kwargs)
+                if not any(_is_placeholder(argument) for _, argument in arguments):
+                    func.launch(compiled.artifact, arguments)
+        except Exception as e:
+            raise trimmed(e)  # noqa: B904  (the same error)
         return compiled
 
 

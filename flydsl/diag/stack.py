@@ -35,9 +35,21 @@ def without_internal_frames(tb: TracebackType | None, keep: Callable | None = No
     return trimmed
 
 
-def trimmed(error: FlyError) -> FlyError:
-    """Return the error with the user's frames only, unless those of the package were asked for."""
-    return error if shows_internal_frames() else error.with_traceback(without_internal_frames(error.__traceback__))
+def trimmed(error: Exception) -> Exception:
+    """Return the error with the user's frames only, unless those of the package were asked for.
+
+    Where Python itself raised it inside the package, the fault is ours and the frames stay.
+    """
+    if shows_internal_frames() or not is_users(error, error.__traceback__):
+        return error
+    return error.with_traceback(without_internal_frames(error.__traceback__))
+
+
+def is_users(error: BaseException, tb: TracebackType | None) -> bool:
+    """Return whether an error is one of ours, or was raised by the user's code."""
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    return isinstance(error, FlyError) or tb is not None and not is_internal(tb.tb_frame.f_code)
 
 
 def format_error(error: BaseException, tb: TracebackType | None, keep: Callable | None = None) -> str:
@@ -52,12 +64,15 @@ def format_error(error: BaseException, tb: TracebackType | None, keep: Callable 
 
 
 def hook(previous: Callable, kinds: tuple[type, ...] = (FlyError,), keep: Callable | None = None) -> Callable:
-    """Return an excepthook that shows errors of these classes by `format_error` and hands all others to `previous`."""
+    """Return an excepthook that shows errors of these classes by `format_error`; others, which Python raised, go to `previous`."""
 
     def excepthook(cls: type, error: BaseException, tb: TracebackType | None) -> None:
-        if not isinstance(error, kinds) or shows_internal_frames():
+        if shows_internal_frames():
             previous(cls, error, tb)
-        else:
+        elif isinstance(error, kinds):
             sys.stderr.write(format_error(error, tb, keep))
+        else:
+            tb = without_internal_frames(tb) if is_users(error, tb) else tb
+            previous(cls, error.with_traceback(tb), tb)
 
     return excepthook
