@@ -132,7 +132,11 @@ def load_or_compile(
         return compile_now(), False
     artifact = _load(cache, name, key)
     if artifact is not None:
+        if env.compile.compile_only and artifact.kernel_names:
+            artifact.code_object()
         return artifact, True
+    if env.debug.level >= 2:
+        _say_why(cache, name, key)
     if env.runtime.run_only:
         reason = f"; it is never stored: {'; '.join(key.problems)}" if key.problems else ""
         raise RunOnlyMiss(problem=f"no entry{reason}", function=name, key=key.text, folder=str(cache.folder))
@@ -164,10 +168,21 @@ def _load(cache: DiskCache, name: str, key: DiskKey) -> CompiledArtifact | None:
 
 def _store(cache: DiskCache, name: str, key: DiskKey, artifact: CompiledArtifact) -> None:
     artifact.to_entry({"function": name, "parts": key.parts, "made": time.time()})
-    if artifact.kernel_names and not env.compile.compile_only:
-        artifact.prepare()
+    if artifact.kernel_names:
+        artifact.code_object() if env.compile.compile_only else artifact.prepare()
     cache.store(name, key.text, artifact.entry)
     artifact.keep = _keeper(cache, name, key)
+
+
+def _say_why(cache: DiskCache, name: str, key: DiskKey) -> None:
+    """Log in what a specialisation differs from the last one that was stored."""
+    for stored in reversed(cache.entries(name)):
+        entry = cache.load(name, stored.key)
+        if entry is not None and "parts" in entry.facts:
+            lines = explain_difference(key.parts, entry.facts["parts"])
+            log.warning("cache: miss of %s %s; it differs from %s in\n  %s", name, key.text, stored.key, "\n  ".join(lines))
+            return
+    log.warning("cache: miss of %s %s; nothing of it is stored in %s", name, key.text, cache.folder)
 
 
 def _keeper(cache: DiskCache, name: str, key: DiskKey) -> Callable[[Entry], None]:

@@ -113,6 +113,9 @@ class _Writer:
             and self._tensor(name, argument, value, a)
         ):
             pass
+        elif isinstance(argument, PointerJitArg) and type(value) is int:
+            self._type(a, value)
+            self.flat.append(a)
         elif isinstance(argument, NumericJitArg) and self._number(argument, value, a):
             pass
         elif isinstance(argument, StreamJitArg) and self._stream(value, a):

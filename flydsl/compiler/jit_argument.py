@@ -274,6 +274,16 @@ def _pointer(element_type: type[Numeric], address_space: AddressSpace, alignment
     return Ptr(element_type.element.mlir, space_name(address_space), alignment)
 
 
+def compiled_argument(value: Any, signature: Hashable) -> Any:
+    """Return an argument of a compiled function as its signature has it: a bare address for a pointer takes the pointer's type."""
+    if type(value) not in (int, ctypes.c_void_p) or type(signature) is not tuple or signature[0] != "pointer":
+        return value
+    pointer = PointerJitArg.__new__(PointerJitArg)
+    pointer.address = int((value.value if type(value) is ctypes.c_void_p else value) or 0)
+    pointer.plain = signature[1]
+    return pointer
+
+
 def from_c_void_p(
     element_type: type[Numeric],
     pointer: ctypes.c_void_p | int | None,

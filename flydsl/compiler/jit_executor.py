@@ -12,6 +12,7 @@ from typing import Any
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
 from flydsl.compiler.host_arrays import HostArray
 from flydsl.compiler.host_program import host_function
+from flydsl.compiler.jit_argument import compiled_argument
 from flydsl.compiler import stored_artifact as stored
 from flydsl.ir import get_context, ir, make_context, parse_module, print_op
 from flydsl.runtime import host_math
@@ -88,6 +89,8 @@ class CompiledArtifact:
         request = CodegenRequest(facts["request"]["opt_level"], facts["request"]["debug_info"], fields)
         artifact = cls(facts["name"], facts["arch"], None, request, None, tuple(facts["kernels"]), entry)
         artifact.host  # noqa: B018  (refuses text that is not generated code)
+        for name in entry.sections:
+            stored.unpack(entry, name) if name in stored.PACKED else None
         return artifact
 
     def to_entry(self, facts: dict[str, Any]) -> Entry:
@@ -164,13 +167,16 @@ class CompiledArtifact:
     def sim_program(self) -> Program:
         """Return the simulator's program; translated at most once per cache entry."""
         text = stored.unpack(self.entry, stored.SIM)
-        if text is None:
-            program = Program(self.lowered, self.arch)
-            payload = program.to_payload()
-            self._section(stored.SIM, json.dumps({**payload, "ir": ""}))
-            self.keep(self.entry)
-            return program
-        return Program.from_payload({**json.loads(text), "ir": stored.unpack(self.entry, stored.LOWERED)}, checked=True)
+        if text is not None:
+            try:
+                payload = {**json.loads(text), "ir": stored.unpack(self.entry, stored.LOWERED)}
+                return Program.from_payload(payload, checked=True)
+            except (KeyError, TypeError, ValueError, AttributeError):  # not what we write: translated again
+                pass
+        program = Program(self.lowered, self.arch)
+        self._section(stored.SIM, json.dumps({**program.to_payload(), "ir": ""}))
+        self.keep(self.entry)
+        return program
 
     @property
     def isa(self) -> str:
@@ -248,7 +254,8 @@ class CompiledFunction:
     def _call_slowly(self, args: tuple) -> None:
         """Launch with arguments in a form that was not met yet, or refuse them."""
         function = self._function
-        arguments = function.wrap_arguments(args, {})
+        typed = map(compiled_argument, args, self._signatures) if len(args) == len(self._signatures) else args
+        arguments = function.wrap_arguments(tuple(typed), {})
         function.check_signature(arguments, self._signatures)
         function.launch(self.artifact, arguments)
         pattern = function.pattern(arguments, args, self.artifact)

@@ -22,14 +22,14 @@ HOST, LOWERED, ORIGIN, SIM, CODE, KERNELS, ISA = (
     "kernels.json",
     "code.s",
 )
-_PACKED = frozenset({LOWERED, ORIGIN, SIM, ISA})
+PACKED = frozenset({LOWERED, ORIGIN, SIM, ISA})
 _MOST_TEXT = 1 << 28
 
 
 def pack(name: str, text: str | bytes) -> bytes:
     """Return a section's bytes."""
     data = text.encode() if isinstance(text, str) else text
-    return zlib.compress(data, 1) if name in _PACKED else data
+    return zlib.compress(data, 1) if name in PACKED else data
 
 
 def unpack(entry: Entry, name: str) -> str | None:
@@ -40,7 +40,7 @@ def unpack(entry: Entry, name: str) -> str | None:
     data = entry.sections.get(name)
     if data is None:
         return None
-    if name in _PACKED:
+    if name in PACKED:
         stream = zlib.decompressobj()
         try:
             data = stream.decompress(data, _MOST_TEXT)

@@ -33,6 +33,17 @@ class _Compiled:
     function: Any
 
 
+# what generated text reads of the machine and of arrays; text from outside that reads anything else is not run
+ATTRIBUTES = frozenset(
+    [n for cls in (Machine, PendingCopies) for n in vars(cls) if not n.startswith("_")]
+    + [f"{name}_{axis}" for name in "tid bid bdim gdim gid cid cbid cdim ncluster".split() for axis in "xyz"]
+    + [f"{kind}_{space}" for kind in ("load", "store") for space in "glpf"]
+    + "lane_id lane_in_wave wave_base wave_id wave_size_value num_waves mask0 buffer_load buffer_store".split()
+    + "buffer_atomic buffer_access buffer_cmpswap atomic cmpxchg tensor_dma flat_access pending G B".split()
+    + "astype view shape copy reshape".split()
+)
+
+
 class Program:
     """The kernels of one lowered module for one architecture.
 
