@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2] / "flydsl"
 LAYERS = {
     "diag": set(),
     "utils.env": set(),
+    "utils.logger": {"utils.env"},
     "layout": {"arch"},
     "arch": {"diag"},
     "atoms": {"layout", "arch", "diag"},
@@ -23,9 +24,9 @@ LAYERS = {
     "targets.base": {"diag"},
     "targets.stored_text": set(),
     "targets.rocm": {"targets.base", "passes", "dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env"},
-    "targets.sim": {"targets.base", "targets.stored_text", "dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env"},
+    "targets.sim": {"targets.base", "targets.stored_text", "dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env", "utils.logger"},
 }
-STANDARD_ONLY = ("diag", "utils.env", "layout", "arch", "atoms")
+STANDARD_ONLY = ("diag", "utils.env", "utils.logger", "layout", "arch", "atoms")
 BINDINGS = "torch_mlir"
 
 
