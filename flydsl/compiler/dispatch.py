@@ -7,6 +7,7 @@ tensor. Anything else returns False, and the slow way decides: another specialis
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 from collections.abc import Callable, Sequence
@@ -113,9 +114,9 @@ class _Writer:
             and self._tensor(name, argument, value, a)
         ):
             pass
-        elif isinstance(argument, PointerJitArg) and type(value) is int:
+        elif isinstance(argument, PointerJitArg) and type(value) in (int, ctypes.c_void_p):
             self._type(a, value)
-            self.flat.append(a)
+            self.flat.append(a if type(value) is int else f"({a}.value or 0)")
         elif isinstance(argument, NumericJitArg) and self._number(argument, value, a):
             pass
         elif isinstance(argument, StreamJitArg) and self._stream(value, a):
