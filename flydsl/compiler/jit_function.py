@@ -12,6 +12,7 @@ from typing import Any
 
 import flydsl
 from flydsl import arch as chips
+from flydsl.compiler.annotations import resolved_annotations
 from flydsl.compiler.compile_module import MlirCompiler, compile_module  # noqa: F401  (public tests reach it here)
 from flydsl.compiler.context import CompilationContext, ambient, checked_hints
 from flydsl.compiler.disk import disk_cache, disk_key, load_or_compile
@@ -59,7 +60,7 @@ class JitFunction:
         self.compile_hints = checked_hints(compile_hints)
         self._bound: Any = NOT_BOUND
         self._methods: OrderedDict[int, JitFunction] = OrderedDict()
-        self._annotations = _resolved_annotations(func, self.signature)
+        self._annotations = resolved_annotations(func, self.signature)
         self._count = len(self.signature.parameters)
         self._artifacts: dict[Hashable, CompiledArtifact] = {}
         self._state: _State | None = None
@@ -294,25 +295,6 @@ def _call(fn: Callable, signature: inspect.Signature, values: dict[str, Any]) ->
         elif parameter.kind is parameter.KEYWORD_ONLY:
             kwargs[name] = values[name]
     return fn(*args, **kwargs)
-
-
-def _resolved_annotations(func: Callable, signature: inspect.Signature) -> dict[str, Any]:
-    """Return the annotation objects of the parameters; texts (`from __future__ import annotations`) are evaluated."""
-    out = {}
-    for name, parameter in signature.parameters.items():
-        annotation = parameter.annotation
-        if isinstance(annotation, str):
-            try:
-                annotation = eval(annotation, func.__globals__, _closure(func))
-            except Exception:  # an annotation that cannot be evaluated says nothing; the value decides
-                annotation = inspect.Parameter.empty
-        out[name] = annotation
-    return out
-
-
-def _closure(func: Callable) -> dict[str, Any]:
-    cells = func.__closure__ or ()
-    return dict(zip(func.__code__.co_freevars, (c.cell_contents for c in cells), strict=False))
 
 
 def jit(func: Callable | None = None) -> Any:

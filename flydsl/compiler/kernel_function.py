@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flydsl.compiler.annotations import resolved_signature
 from flydsl.compiler.context import CompilationContext  # noqa: F401  (imported from here by kernels)
 from flydsl.compiler.launch_arguments import KernelArguments, check_grid, launch_sizes
 from flydsl.diag import BlockSizeConflict, DynamicSharedTooSmall, KernelOutsideJit, MissingLaunch
@@ -105,7 +106,7 @@ class KernelLauncher:
         declared = self.kernel.known_block_size
         if declared and static_block and declared != static_block:
             raise BlockSizeConflict(kernel=self.kernel.name, launched=static_block, declared=declared)
-        arguments = KernelArguments(self.kernel.signature, self.bound)
+        arguments = KernelArguments(resolved_signature(self.kernel.func, self.kernel.signature), self.bound)
         units, valued = (*self.unit_attrs, *(unit_attrs or ())), {**self.value_attrs, **(value_attrs or {})}
         attrs = _extra_attributes(units, valued, cluster_sizes)
         context = trace_kernel(self.kernel, arguments, self.trace, declared or static_block, attrs)
