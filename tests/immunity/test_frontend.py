@@ -442,3 +442,28 @@ def test_R099_variables_assigned_in_a_branch_before_a_while():
 
     assert run(unused)[:12].tolist() == [max(9, lane) for lane in range(12)]
     assert run(used)[:12].tolist() == [(lane if lane > 5 else 0) + sum(range(lane, 9)) for lane in range(12)]
+
+
+@pytest.mark.parametrize("depths", [(2, 4), (4, 2), (2, 2)])
+def test_R137_two_pipelined_loops_over_one_buffer(depths):
+    """Fails if the carry of one loop's stage index or LDS view leaks into the next loop over the same buffer."""
+
+    def body(x: fx.Tensor, out: fx.Tensor, n: fx.Int32, m: fx.Int32):
+        lds = fx.SharedAllocator().allocate(fx.Array[fx.Int32, 4 * LANES]).peek()
+        tid = fx.thread_idx.x
+        total = fx.Int32(0)
+        for depth in depths:
+            view = lds.view(fx.make_layout((LANES, depth), (1, LANES)))
+            for stage in range_constexpr(depth - 1):  # fill the pipeline
+                view[tid, stage] = x[tid] + stage
+            for k in range(n):
+                fx.barrier()
+                ahead = k + depth - 1
+                view[tid, ahead % depth] = x[tid] + ahead
+                total = total + view[(tid + 1) % LANES, k % depth] * (k + 1)
+            fx.barrier()
+        out[tid] = total
+
+    lanes = np.arange(LANES)
+    expected = 2 * sum(((lanes + 1) % LANES + k) * (k + 1) for k in range(7))
+    assert (run(body, n=7)[:LANES] == expected).all()
