@@ -1,9 +1,12 @@
-"""Developer command: every matrix atom's one-tile kernel, its code object executed at instruction level, beside the simulator.
+"""Developer command: every matrix atom's one-tile kernel, its code object executed at instruction level, beside the
+simulator.
 
-    TINYGRAD_REPO=... CC=clang-19 LLVM_PATH=... python benchmarks/emulate_tiles.py --emulator FOLDER [--archs gfx942,gfx1201] [--only REGEX]
+    TINYGRAD_REPO=... CC=clang-19 LLVM_PATH=... python benchmarks/emulate_tiles.py --emulator FOLDER [--archs
+    gfx942,gfx1201] [--only REGEX]
 
-FOLDER holds `emu_hip.py`, a stand-in for libamdhip64. Both sides get the same random registers (tests/sim/atom_tiles.py). Prints one line per
-instruction: equal bit by bit, close (within the bound of tests/sim/test_atoms_mma.py), or APART with the largest difference. Not part of CI.
+FOLDER holds `emu_hip.py`, a stand-in for libamdhip64. Both sides get the same random registers
+(tests/sim/atom_tiles.py). Prints one line per instruction: equal bit by bit, close (within the bound of
+tests/sim/test_atoms_mma.py), or APART with the largest difference. Not part of CI.
 """
 
 from __future__ import annotations
@@ -55,7 +58,11 @@ def verdict(case, simulated: np.ndarray, emulated: np.ndarray) -> str:
     unit = {"f64": 2.0**-52, "f32": 2.0**-24, "f16": 2.0**-10, "bf16": 2.0**-7}.get(case.row.acc, 0)
     size = np.abs(x).max()
     worst = np.abs(x - y).max()
-    return f"close {worst / size:.1e}" if worst <= (case.row.k + 2) * unit * size * 4 else f"APART {worst / size:.1e} of the largest"
+    return (
+        f"close {worst / size:.1e}"
+        if worst <= (case.row.k + 2) * unit * size * 4
+        else f"APART {worst / size:.1e} of the largest"
+    )
 
 
 def main() -> int:
@@ -71,14 +78,18 @@ def main() -> int:
     bad = 0
     for arch in args.archs.split(","):
         command = [sys.executable, __file__, "--emulator", args.emulator, "--child", arch, "--only", args.only]
-        done = subprocess.run(command, env={**os.environ, "FLYDSL_GPU_ARCH": arch, "ARCH": arch}, capture_output=True, text=True)
+        done = subprocess.run(
+            command, env={**os.environ, "FLYDSL_GPU_ARCH": arch, "ARCH": arch}, capture_output=True, text=True
+        )
         lines = [x for x in done.stdout.splitlines() if x.strip()]
         print("\n".join(lines))
         if done.returncode:
             print(done.stderr[-1500:])
         apart = [x for x in lines if "APART" in x or ": " in x]
         bad += len(apart) + bool(done.returncode)
-        print(f"== {arch}: {sum('equal' in x for x in lines)} equal, {sum('close' in x for x in lines)} close, {len(apart)} not")
+        print(
+            f"== {arch}: {sum('equal' in x for x in lines)} equal, {sum('close' in x for x in lines)} close, {len(apart)} not"
+        )
     return int(bad > 0)
 
 

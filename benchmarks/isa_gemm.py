@@ -2,9 +2,10 @@
 
     python benchmarks/isa_gemm.py --wheel PYTHON --repo PATH [--archs gfx942,gfx950]
 
-PYTHON: interpreter of an environment with the `flydsl` wheel (and its ROCM_PATH); PATH: a checkout of ROCm/FlyDSL. Compared in the loop: matrix,
-global, LDS instructions (equal), all instructions and `llvm-mca` cycles (within 5 %); of the kernel: VGPRs (at most 5 % more), no spills.
-Without --wheel our side is printed alone. Ends with status 1 if a bar is missed.
+PYTHON: interpreter of an environment with the `flydsl` wheel (and its ROCM_PATH); PATH: a checkout of ROCm/FlyDSL.
+Compared in the loop: matrix, global, LDS instructions (equal), all instructions and `llvm-mca` cycles (within 5 %); of
+the kernel: VGPRs (at most 5 % more), no spills. Without --wheel our side is printed alone. Ends with status 1 if a bar
+is missed.
 """
 
 from __future__ import annotations
@@ -69,14 +70,26 @@ def _for_mca(line: str) -> str:
     if m is None:
         return line
     base = f"s[{m[5]}:{int(m[5]) + 1}]"
-    return f"global_load_{m[2]} {m[3]}, {m[4]}, {base}" if m[1] == "load" else f"global_store_{m[2]} {m[4]}, {m[3]}, {base}"
+    return (
+        f"global_load_{m[2]} {m[3]}, {m[4]}, {base}"
+        if m[1] == "load"
+        else f"global_store_{m[2]} {m[4]}, {m[3]}, {base}"
+    )
 
 
 def mca_cycles(body: list[str], arch: str) -> float | None:
-    """Return the cycles per iteration that llvm-mca estimates (for gfx950 by gfx942's model where it knows no other), None without it."""
+    """Return the cycles per iteration that llvm-mca estimates (for gfx950 by gfx942's model where it knows no other),
+    None without it."""
     tool = next((t for t in ("llvm-mca-22", "llvm-mca-20", "llvm-mca-19", "llvm-mca") if shutil.which(t)), None)
     for cpu in (arch, "gfx942") if tool else ():
-        command = [tool, "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={cpu}", "-iterations=10", "-instruction-info=0", "-resource-pressure=0"]
+        command = [
+            tool,
+            "-mtriple=amdgcn-amd-amdhsa",
+            f"-mcpu={cpu}",
+            "-iterations=10",
+            "-instruction-info=0",
+            "-resource-pressure=0",
+        ]
         done = subprocess.run(command, input="\n".join(map(_for_mca, body)) + "\n", capture_output=True, text=True)
         found = re.search(r"Total Cycles:\s+(\d+)", done.stdout)
         if found:
@@ -109,7 +122,9 @@ def main() -> int:
     bad = 0
     print(f"{'':6} {'':7} " + " ".join(f"{name:>16}" for name in (*KINDS, "all", "mca cycles", "vgprs", "spills")))
     for arch in args.archs.split(","):
-        ours = facts(assembly(sys.executable, OURS.format(example=example, size=SIZE, tile=TILE), arch, str(ROOT)), arch)
+        ours = facts(
+            assembly(sys.executable, OURS.format(example=example, size=SIZE, tile=TILE), arch, str(ROOT)), arch
+        )
         print(f"{arch:6} {'ours':7} " + " ".join(f"{v!s:>16}" for v in ours.values()))
         if args.wheel and args.repo:
             code = THEIRS.format(here=str(ROOT / "benchmarks"), repo=args.repo)

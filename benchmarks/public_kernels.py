@@ -1,7 +1,9 @@
-"""Public FlyDSL programs as inputs: `public_kernels.py --repo PATH` traces, compiles and simulates them at small shapes and prints a table.
+"""Public FlyDSL programs as inputs: `public_kernels.py --repo PATH` traces, compiles and simulates them at small
+shapes and prints a table.
 
-PATH is a checkout of ROCm/FlyDSL (`kernels/`, `examples/`, `tests/`). They ask for `device="cuda"`; here that means the CPU's memory. Every case
-runs in a process of its own, on every chip, under every wave schedule: `apart` says whether the results differ between schedules.
+PATH is a checkout of ROCm/FlyDSL (`kernels/`, `examples/`, `tests/`). They ask for `device="cuda"`; here that means
+the CPU's memory. Every case runs in a process of its own, on every chip, under every wave schedule: `apart` says
+whether the results differ between schedules.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ def example_05_gather_scatter(repo: Path):
     return 0.0, [n["dst"], n["dst2"]]
 
 
-# --- kernels: inputs and references of ours ----------------------------------------------------------------------------
+# --- kernels: inputs and references of ours
+# ----------------------------------------------------------------------------
 
 
 def _random(rows: int, cols: int | None, dtype: Any) -> Any:
@@ -206,7 +209,8 @@ def _gemm_inputs(m: int, n: int, k: int, name: str) -> tuple:
     return a, b, a, b
 
 
-# The kernel reads scale_a for whole tiles from an unbounded buffer: with M = 33 the simulator reports reads past its end.
+# The kernel reads scale_a for whole tiles from an unbounded buffer: with M = 33 the simulator reports reads past its
+# end.
 CASES["preshuffle_fp8"] = _preshuffle(48, 128, 512, (16, 64, 256), "fp8")
 CASES["preshuffle_int8"] = _preshuffle(64, 256, 512, (64, 256, 128), "int8")
 CASES["preshuffle_fp16"] = _preshuffle(64, 128, 512, (32, 64, 128), "fp16", out_dtype="fp16")
@@ -215,7 +219,8 @@ ONLY = {"preshuffle_fp8_async": ("gfx950",)}
 CASES["preshuffle_bf16_lds1"] = _preshuffle(64, 256, 256, (64, 256, 64), "bf16", lds_stage=1)
 
 
-# --- "cuda" ------------------------------------------------------------------------------------------------------------------
+# --- "cuda"
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def fake_cuda() -> None:
@@ -266,9 +271,11 @@ def child(repo: Path, name: str, schedule: str) -> dict[str, Any]:
         artifacts = _capture_artifacts()
         error, results = CASES[name](repo)
         seconds = time.perf_counter() - start
-    digest = hashlib.sha256(b"".join(t.contiguous().view(torch.uint8).numpy().tobytes() for t in results)).hexdigest()[:12]
+    digest = hashlib.sha256(b"".join(t.contiguous().view(torch.uint8).numpy().tobytes() for t in results)).hexdigest()[
+        :12
+    ]
     row: dict[str, Any] = {"error": error, "seconds": round(seconds, 2), "digest": digest}
-    if schedule.rstrip('!') == SCHEDULES[0]:
+    if schedule.rstrip("!") == SCHEDULES[0]:
         start = time.perf_counter()
         kernels = [k for a in artifacts for k in a.codegen(("hsaco",)).kernels.values()]
         row["codegen_s"] = round(time.perf_counter() - start, 2)
@@ -314,7 +321,9 @@ def spawn(repo: Path, name: str, arch: str, schedule: str) -> dict[str, Any]:
 
 def table(repo: Path, wanted: str, chips: tuple[str, ...], schedules: tuple[str, ...], verbose: bool) -> int:
     """Print one line per case and chip; return how many are not right."""
-    print(f"{'case':28} {'chip':7} {'result':8} {'error/tol':>9} {'run s':>6} {'code s':>6} {'vgprs':>6} {'spills':>6}  schedules")
+    print(
+        f"{'case':28} {'chip':7} {'result':8} {'error/tol':>9} {'run s':>6} {'code s':>6} {'vgprs':>6} {'spills':>6}  schedules"
+    )
     bad = 0
     for name in CASES:
         if not re.search(wanted, name):

@@ -1,7 +1,8 @@
-"""C = A * B^T in f16 with f32 accumulation, straight from global memory into the fragments of a tiled MMA; any M, N and K.
+"""C = A * B^T in f16 with f32 accumulation, straight from global memory into the fragments of a tiled MMA; any M, N
+and K.
 
-Rows past the end of A and B lie outside their bounded buffers and load as 0. Columns past K, which in memory are the next row's, and the
-border of C are masked by predicates made from coordinate tensors. Runs on gfx942 and gfx950.
+Rows past the end of A and B lie outside their bounded buffers and load as 0. Columns past K, which in memory are the
+next row's, and the border of C are masked by predicates made from coordinate tensors. Runs on gfx942 and gfx950.
 """
 
 import os
@@ -17,7 +18,8 @@ BLOCK = 256
 
 
 def masks(coords, calls, inside):
-    """Return one predicate per copy: `inside` of the first coordinate that it moves. Shapes: coords ((V, calls), R, C), result (calls, R, C)."""
+    """Return one predicate per copy: `inside` of the first coordinate that it moves. Shapes: coords ((V, calls), R, C),
+    result (calls, R, C)."""
     _, rows, cols = (fx.size(m).to_py_value() for m in coords.shape)
     pred = fx.make_rmem_tensor((calls, rows, cols), fx.Boolean)
     for v in fx.range_constexpr(calls):
@@ -28,17 +30,21 @@ def masks(coords, calls, inside):
 
 
 @flyc.kernel(known_block_size=(BLOCK, 1, 1))
-def gemm_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, m: fx.Int32, n: fx.Int32, k: fx.Int32, vec: fx.Constexpr[int]):
+def gemm_kernel(
+    A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, m: fx.Int32, n: fx.Int32, k: fx.Int32, vec: fx.Constexpr[int]
+):
     tid = fx.thread_idx.x
     bm, bn = fx.block_idx.x, fx.block_idx.y
-    mma = fx.make_tiled_mma(fx.make_mma_atom(fx.rocdl.MFMA(16, 16, 16, fx.Float16)), fx.make_layout((2, 2, 1), (1, 2, 0)))
+    mma = fx.make_tiled_mma(
+        fx.make_mma_atom(fx.rocdl.MFMA(16, 16, 16, fx.Float16)), fx.make_layout((2, 2, 1), (1, 2, 0))
+    )
     thr_mma = mma.get_slice(tid)
 
     def tiles(t, shape, *block):
         """Return the tiles of a tensor that this workgroup works on, and their coordinates."""
         data = fx.rocdl.make_buffer_tensor(t, max_size=False)
         coords = fx.make_view((0, 0), fx.make_identity_layout((t.shape[0], t.shape[1])))
-        return (fx.flat_divide(x, shape)[None, None, *block] for x in (data, coords))
+        return (fx.flat_divide(x, shape)[(None, None, *block)] for x in (data, coords))
 
     gA, cA = tiles(A, (BM, BK), bm, None)  # (BM, BK, k)
     gB, cB = tiles(B, (BN, BK), bn, None)  # (BN, BK, k)
@@ -56,7 +62,7 @@ def gemm_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, m: fx.Int32, n: fx.Int
     for t in range(0, (k + BK - 1) // BK):
         frag_A.fill(0)
         frag_B.fill(0)
-        in_k = lambda row, col: col < k  # noqa: E731
+        in_k = lambda row, col: col < k
         pA = masks(thr_cA[None, None, None, t], 4 // vec, in_k)
         pB = masks(thr_cB[None, None, None, t], 4 // vec, in_k)
         fx.copy(load, thr_gA[None, None, None, t], load_A.retile(frag_A), pred=pA)

@@ -1,15 +1,18 @@
-"""C = A * B^T with B stored so that every lane loads its operands with 128-bit loads: f16, bf16, fp8 and i8 inputs, 16-bit output.
+"""C = A * B^T with B stored so that every lane loads its operands with 128-bit loads: f16, bf16, fp8 and i8 inputs,
+16-bit output.
 
-A goes through LDS, double buffered, its 16-byte pieces xor-swizzled by the row; B goes from global memory straight to fragments. While one
-tile is multiplied, the next one is on its way: A into registers and, at the end of the step, into the other LDS buffer; B into the other
-fragment. The loop does two steps per trip, so that buffers are known at compile time; it carries where the next tiles begin by `init=`, and
-the fragments by itself.
-Scheduling hints interleave the memory instructions with the matrix instructions. 8-bit inputs have a scale per row of A and per row of B.
+A goes through LDS, double buffered, its 16-byte pieces xor-swizzled by the row; B goes from global memory straight to
+fragments. While one tile is multiplied, the next one is on its way: A into registers and, at the end of the step, into
+the other LDS buffer; B into the other fragment. The loop does two steps per trip, so that buffers are known at compile
+time; it carries where the next tiles begin by `init=`, and the fragments by itself. Scheduling hints interleave the
+memory instructions with the matrix instructions. 8-bit inputs have a scale per row of A and per row of B.
 
-With `dma` A goes to LDS without passing through registers. The unit writes a wave's data to consecutive addresses, so it is the source that is
-swizzled: each lane fetches the piece that belongs to its place. The data is there once `s_waitcnt(vmcnt=0)` and a barrier have passed.
+With `dma` A goes to LDS without passing through registers. The unit writes a wave's data to consecutive addresses, so
+it is the source that is swizzled: each lane fetches the piece that belongs to its place. The data is there once
+`s_waitcnt(vmcnt=0)` and a barrier have passed.
 
-M is free (rows past the end are outside the bounded buffers); N is a multiple of the tile's N, K of twice the tile's K. gfx942 and gfx950.
+M is free (rows past the end are outside the bounded buffers); N is a multiple of the tile's N, K of twice the tile's
+K. gfx942 and gfx950.
 """
 
 import ml_dtypes
@@ -24,9 +27,9 @@ BLOCK = 256  # four waves side by side along N
 LOAD_BYTES = 16
 
 
-
 def k_permutation(inst_k, per_load):
-    """Return how the k of a tile is dealt to instructions, such that one load of a lane feeds consecutive instructions."""
+    """Return how the k of a tile is dealt to instructions, such that one load of a lane feeds consecutive
+    instructions."""
     per_lane = inst_k // 4
     steps = per_load // per_lane
     return None if steps == 1 else fx.make_layout((per_lane, 4, steps), (1, per_load, per_lane))
@@ -36,7 +39,8 @@ READ_AHEAD = 5  # LDS reads that are on their way while earlier ones are multipl
 
 
 def interleave(mfma, vmem, ds_read, ds_write):
-    """Hint the order of one step: LDS reads a little ahead of their use, global loads in the middle, LDS writes at the end."""
+    """Hint the order of one step: LDS reads a little ahead of their use, global loads in the middle, LDS writes at the
+    end."""
     slots = [[0, 0, 0] for _ in range(mfma)]
     for i in range(ds_read):
         slots[max(0, i - READ_AHEAD) * mfma // ds_read][0] += 1
@@ -136,7 +140,8 @@ def gemm_kernel(
     }
 
     def fetch(at_A, at_B, buffer):
-        """Start loading a tile: A into registers or LDS, B into a fragment. Where it begins is uniform, so it goes into soffset."""
+        """Start loading a tile: A into registers or LDS, B into a fragment. Where it begins is uniform, so it goes into
+        soffset."""
         if fx.const_expr(dma):
             fx.copy(direct, thr_gA[None, None, None, 0], thr_sA[None, None, None, buffer], soffset=at_A)
         else:
@@ -156,7 +161,9 @@ def gemm_kernel(
             fx.copy(move, read_sA[None, None, s, buffer], into_A[None, None, s])
             piece = (None, s) if steps > 1 and per_lane_loads > 1 else s if per_lane_loads > 1 else None
             order = fx.GemmTraversalOrder.NKM if steps > 1 else None
-            fx.gemm(mma, frag_C, frag_A[None, None, piece], frag_B[None, None, piece, buffer], frag_C, traversal_order=order)
+            fx.gemm(
+                mma, frag_C, frag_A[None, None, piece], frag_B[None, None, piece, buffer], frag_C, traversal_order=order
+            )
 
     def step(buffer, at_A, at_B):
         """Multiply the tile in `buffer` while the next one is fetched into the other."""
@@ -184,7 +191,9 @@ def gemm_kernel(
         for scale, stride in ((scale_A, (1, 0)), (scale_B, (0, 1))):
             buf = fx.rocdl.make_buffer_tensor(scale, max_size=False)
             spread = fx.make_view(buf.iter, fx.make_layout((A.shape[0], n), stride))
-            factors = thr_mma.make_fragment_C(gC) if fx.const_expr(not is_int) else fx.make_fragment_like(frag_C, fx.Float32)
+            factors = (
+                thr_mma.make_fragment_C(gC) if fx.const_expr(not is_int) else fx.make_fragment_like(frag_C, fx.Float32)
+            )
             tile_of = fx.flat_divide(spread, (TM, TN))[None, None, bm, bn]
             fx.copy(read, thr_scale.partition_S(tile_of), thr_scale.retile(factors))
             values = values * factors.load()
@@ -261,7 +270,9 @@ def main() -> None:
             name = np.dtype(dtype).name
             assert error <= 1, f"{name} {m}x{n}x{k}: {error} of the bound"
             how = ", A by DMA" if dma else ""
-            print(f"PASS {name} preshuffled GEMM {m}x{n}x{k}, tile {tile}{how}: worst error {error:.2f} of the rounding bound")
+            print(
+                f"PASS {name} preshuffled GEMM {m}x{n}x{k}, tile {tile}{how}: worst error {error:.2f} of the rounding bound"
+            )
 
 
 if __name__ == "__main__":

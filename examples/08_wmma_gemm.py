@@ -1,7 +1,8 @@
 """C = A * B^T on the wave32 chips: one kernel, whose WMMA shape follows from the chip and the element type.
 
-Tiles of A and B go through LDS in rows padded by 16 bytes, so that the lanes of a fragment read meet in no bank. M is free (rows past
-the end lie outside the bounded buffers), N is a multiple of 64, K of 128 bytes. Runs on gfx1100, gfx1201 and gfx1250.
+Tiles of A and B go through LDS in rows padded by 16 bytes, so that the lanes of a fragment read meet in no bank. M is
+free (rows past the end lie outside the bounded buffers), N is a multiple of 64, K of 128 bytes. Runs on gfx1100,
+gfx1201 and gfx1250.
 """
 
 import ml_dtypes
@@ -38,7 +39,7 @@ def wmma_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, k_tiles: fx.Int32, ins
     thr_mma = mma.get_slice(tid)
 
     def tiles(t, shape, *block):
-        return fx.flat_divide(fx.rocdl.make_buffer_tensor(t, max_size=False), shape)[None, None, *block]
+        return fx.flat_divide(fx.rocdl.make_buffer_tensor(t, max_size=False), shape)[(None, None, *block)]
 
     gA, gB = tiles(A, (BM, bk), bm, None), tiles(B, (BN, bk), bn, None)  # (rows, BK, k)
     gC = tiles(C, (BM, BN), bm, bn)
@@ -81,7 +82,9 @@ def wmma_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, k_tiles: fx.Int32, ins
 
 
 @flyc.jit
-def wmma_gemm(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, m: fx.Int32, n: fx.Int32, k_tiles: fx.Int32, inst_k: fx.Constexpr[int]):
+def wmma_gemm(
+    A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, m: fx.Int32, n: fx.Int32, k_tiles: fx.Int32, inst_k: fx.Constexpr[int]
+):
     wmma_kernel(A, B, C, k_tiles, inst_k).launch(grid=((m + BM - 1) // BM, n // BN, 1), block=(BLOCK, 1, 1))
 
 

@@ -1,10 +1,12 @@
-"""C = A * B^T with microscaling (MX) operands on gfx950: FP4 or FP8 elements, one power-of-two scale per 32 values of k.
+"""C = A * B^T with microscaling (MX) operands on gfx950: FP4 or FP8 elements, one power-of-two scale per 32 values of
+k.
 
-One matrix instruction takes 128 values of k; each lane holds 32 of them, of one row, and one scale, that of 32 values of its row. FP4 lanes hold
-32 neighbours, FP8 lanes two runs of 16, 64 apart: `k_order` gives the tiled MMA that loads an operand this order. A 32-bit register carries four
-scale bytes, so the host stores the scales such that the four bytes which a lane needs for 512 values of k are one word: [row][K/512][lane group]
-[step]. Which byte counts (op-sel) belongs to the instruction: `atom_callback` gives each step of `fx.gemm` its own. M is free, N is a
-multiple of 64, K of 512.
+One matrix instruction takes 128 values of k; each lane holds 32 of them, of one row, and one scale, that of 32 values
+of its row. FP4 lanes hold 32 neighbours, FP8 lanes two runs of 16, 64 apart: `k_order` gives the tiled MMA that loads
+an operand this order. A 32-bit register carries four scale bytes, so the host stores the scales such that the four
+bytes which a lane needs for 512 values of k are one word: [row][K/512][lane group] [step]. Which byte counts (op-sel)
+belongs to the instruction: `atom_callback` gives each step of `fx.gemm` its own. M is free, N is a multiple of 64, K
+of 512.
 """
 
 import ml_dtypes
@@ -43,9 +45,13 @@ def scaled_kernel(
     bm, bn = fx.block_idx.x, fx.block_idx.y
     dtype_a, dtype_b = FORMATS[format_a], FORMATS[format_b]
 
-    steps = [fx.make_mma_atom(fx.rocdl.MFMA_Scale(16, 16, 128, dtype_a, dtype_b, opsel_a=s, opsel_b=s)) for s in range(STEPS)]
+    steps = [
+        fx.make_mma_atom(fx.rocdl.MFMA_Scale(16, 16, 128, dtype_a, dtype_b, opsel_a=s, opsel_b=s)) for s in range(STEPS)
+    ]
     waves = fx.make_layout((2, 2, 1), (1, 2, 0))
-    mma_A, mma_B = (fx.make_tiled_mma(steps[0], waves, fx.make_tile(None, None, k_order(f))) for f in (format_a, format_b))
+    mma_A, mma_B = (
+        fx.make_tiled_mma(steps[0], waves, fx.make_tile(None, None, k_order(f))) for f in (format_a, format_b)
+    )
 
     def elements(t, dtype, rows, block):
         """Return the tiles (rows, BK, k) of packed bytes seen as elements."""
@@ -76,7 +82,7 @@ def scaled_kernel(
         sA = [words_A[r, t, group] for r in rows_A]
         sB = [words_B[r, t, group] for r in rows_B]
 
-        def with_scales(atom, mnk):
+        def with_scales(atom, mnk, sA=sA, sB=sB):
             m, n, step = mnk
             return steps[step].set_value({"scale_a": sA[m], "scale_b": sB[n]})
 
@@ -124,7 +130,11 @@ def main() -> None:
     if get_rocm_arch() != "gfx950":
         print(f"{get_rocm_arch()} has no scaled MFMA instructions: running for gfx950 in the simulator")
     with env.override(ARCH="gfx950", FLYDSL_GPU_ARCH="gfx950"):
-        for format_a, format_b, m, n, k in [("fp4", "fp4", 128, 64, 1024), ("fp8", "fp8", 100, 128, 512), ("fp8", "fp4", 33, 64, 512)]:
+        for format_a, format_b, m, n, k in [
+            ("fp4", "fp4", 128, 64, 1024),
+            ("fp8", "fp8", 100, 128, 512),
+            ("fp8", "fp4", 33, 64, 512),
+        ]:
             spread = 2.0 ** rng.integers(-6, 7, (m, k // PER_SCALE))  # blocks of very different size
             a, words_a, true_a = quantise(rng.standard_normal((m, k)) * np.repeat(spread, PER_SCALE, axis=1), format_a)
             b, words_b, true_b = quantise(rng.standard_normal((n, k)), format_b)
@@ -132,7 +142,9 @@ def main() -> None:
             scaled_gemm(a, b, words_a, words_b, c, m, n, k, format_a, format_b)
             error = (np.abs(c - true_a @ true_b.T) / (np.abs(true_a) @ np.abs(true_b.T))).max()
             assert error <= k * 2**-24, f"{format_a} x {format_b} {m}x{n}x{k}: error {error}"
-            print(f"PASS MX{format_a.upper()} x MX{format_b.upper()} GEMM {m}x{n}x{k}: worst error {error:.1e} of sum |a*b|")
+            print(
+                f"PASS MX{format_a.upper()} x MX{format_b.upper()} GEMM {m}x{n}x{k}: worst error {error:.1e} of sum |a*b|"
+            )
 
 
 if __name__ == "__main__":

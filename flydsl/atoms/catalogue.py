@@ -189,16 +189,17 @@ def pages() -> Iterator[str]:
 
 _HARDWARE_NOTES = """## Where layouts and hardware differ
 
-* **Scaled MFMA with 8- and 6-bit operands (gfx950).** The maps above are the reference's: lane group g holds k = 32 g to
+* **Scaled MFMA with 8-bit operands (gfx950).** The maps above are the reference's: lane group g holds k = 32 g to
   32 g + 31 in the order of its registers. The hardware reads the first 16 register elements as k = 16 g to 16 g + 15 and
   the last 16 as the same half of K later (16x16x128: 64, 32x32x64: 32). As long as A and B are both of such types and no
   scale is set, the two numberings give the same sum. Scales count by the hardware's k: lane row + rows * b scales
-  k = 32 b to 32 b + 31. So do 4-bit partners, whose lanes hold 32 neighbours. Load operands with a k permutation of
+  k = 32 b to 32 b + 31. 6- and 4-bit operands hold 32 neighbours per lane. Load operands with a k permutation of
   (16,2,groups):(1,K/2,16) in the tiled MMA, as examples/09_scaled_mma.py does; the simulator executes the hardware's
-  order. Sources: Composable Kernel, test/mx_mfma_op (run on gfx950), and FlyDSL's public MXFP8 x MXFP4 kernel.
+  order. Sources: Composable Kernel, test/mx_mfma_op (run on gfx950), and FlyDSL's public MXFP8, MXFP6 and MXFP4 kernel.
 
-Every instruction of gfx942, gfx950, gfx1100 and gfx1201 was executed at instruction level beside the simulator
-(benchmarks/emulate_tiles.py); the emulator's known gaps are the ones listed there.""".split("\n")
+Every matrix instruction of gfx942, gfx950, gfx1100 and gfx1201 was executed at instruction level beside the simulator on
+the same random registers (benchmarks/emulate_tiles.py): all equal bit by bit. The emulator does not select
+`v_mfma_f64_4x4x4_4b_f64`.""".split("\n")
 
 
 def main() -> None:

@@ -44,11 +44,11 @@ def mfma_operand(rows: int, k: int, blocks: int = 1) -> Layout:
 def mfma_f8f6f4_operand(rows: int, k: int, bits: int) -> Layout:
     """Return which element each register of a scaled MFMA's A or B is for the hardware.
 
-    4-bit operands are those of `mfma_operand`. 8- and 6-bit ones hold two runs of 16 k, half of
-    K apart. Sources: Composable Kernel's test of these instructions (test/mx_mfma_op), which AMD
-    runs on gfx950; the public MXFP8 x MXFP4 kernels of FlyDSL load their operands so.
+    6- and 4-bit operands are those of `mfma_operand`. 8-bit ones hold two runs of 16 k, half of K
+    apart. Sources: Composable Kernel's test of these instructions (test/mx_mfma_op), which AMD runs
+    on gfx950; the public MXFP8, MXFP6 and MXFP4 kernels of FlyDSL load their operands so.
     """
-    if bits == 4:
+    if bits < 8:
         return mfma_operand(rows, k)
     groups = WAVE64 // rows
     return Layout(((rows, groups), (16, 2)), ((1, 16 * rows), (rows, k // 2 * rows)))

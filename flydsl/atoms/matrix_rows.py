@@ -108,9 +108,9 @@ class MatrixRow:
     def register_map(self, operand: str) -> Layout:
         """Return what the hardware takes register elements of operand "A" or "B" for.
 
-        That is the layout, except for scaled MFMA with 8- or 6-bit elements: there the layout is
+        That is the layout, except for scaled MFMA with 8-bit elements: there the layout is
         the reference's, which numbers k in the order of registers, and the hardware's order counts
-        where scales or a 4-bit partner meet it.
+        where scales or a narrower partner meet it.
         """
         if self.family != "mfma_scale":
             return self.layout_a if operand == "A" else self.layout_b

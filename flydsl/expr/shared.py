@@ -1,6 +1,7 @@
 """`fx.SharedAllocator`: LDS for the types of `struct`.
 
-Static (the default): every array is an LDS variable of its own, which the compiler can tell apart from the others. Dynamic: one block whose
+Static (the default): every array is an LDS variable of its own, which the compiler can tell apart from the others.
+Dynamic: one block whose
 size the launch passes. One allocator per kernel.
 """
 

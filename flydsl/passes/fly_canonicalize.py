@@ -1,8 +1,8 @@
 """fly-canonicalize: forward what an accessor takes apart to what put it together.
 
 Before  any Fly ops
-After   `get_iter`, `get_layout`, `get_shape`, `get_stride` of a `make_view` or `make_layout` in sight are its operands; a result that
-        its type states completely comes from `fly.static`
+After   `get_iter`, `get_layout`, `get_shape`, `get_stride` of a `make_view` or `make_layout` in sight are its
+        operands; a result that its type states completely comes from `fly.static`
 """
 
 from flydsl.dialects import is_fly_type, value_of

@@ -1,8 +1,8 @@
 """fly-convert-atom-call-to-ssa-form: atom calls take and return vectors instead of register pointers.
 
 Before  `fly.copy_atom_call` and `fly.mma_atom_call` on pointers (`*_offsets` where a register side is not adjacent)
-After   `fly.copy_atom_call_ssa`, `fly.mma_atom_call_ssa`; registers are read and written by `fly.ptr_load` and `fly.ptr_store`; a predicated
-        call stands in an `scf.if`
+After   `fly.copy_atom_call_ssa`, `fly.mma_atom_call_ssa`; registers are read and written by `fly.ptr_load` and
+        `fly.ptr_store`; a predicated call stands in an `scf.if`
 """
 
 from flydsl import layout as la

@@ -1,13 +1,14 @@
 """fly-int-swizzle-simplify: cheaper integer arithmetic for swizzled offsets and power-of-two coordinates.
 
 Before  arith on i32 and i64 as the layout lowering wrote it
-After   the same values: a division or remainder of a value that cannot be negative by a power of two is a shift or a mask; masking what is
-        already inside the mask, and shifting out what the mask kept, disappear
+After   the same values: a division or remainder of a value that cannot be negative by a power of two is a shift or a
+        mask; masking what is already inside the mask, and shifting out what the mask kept, disappear; a swizzled offset
+        `swizzle(x + c)` leaves as much of the constant c outside of the swizzle as it can: where c lies above the
+        swizzle's bits it is added to the pointer (an immediate of the instruction), where it meets only zeros of x it
+        is one exclusive or after swizzle(x)
 
-        a swizzled offset `swizzle(x + c)` leaves as much of the constant c outside of the swizzle as it can: where c lies above the swizzle's bits
-        it is added to the pointer (an immediate of the instruction), where it meets only zeros of x it is one exclusive or after swizzle(x)
-
-What is known about a value (no negative numbers, bits that are zero) comes from ids and their bounds, masks, shifts and sums of such.
+What is known about a value (no negative numbers, bits that are zero) comes from ids and their bounds, masks, shifts and
+sums of such.
 """
 
 from __future__ import annotations
@@ -104,7 +105,9 @@ class _Simplifier:
         if low == constant:
             return whole, 0
         self.editor.before(whole.owner.operation)
-        return self.editor.value("arith.addi", x.type, [x, self.editor.constant(x.type, low)]) if low else x, constant - low
+        return self.editor.value(
+            "arith.addi", x.type, [x, self.editor.constant(x.type, low)]
+        ) if low else x, constant - low
 
     def possible_bits(self, v: ir.Value) -> int:
         """Return a mask of the bits that may be set in an i32."""
@@ -164,7 +167,11 @@ class _Simplifier:
     def _and(self, op: ir.Operation) -> Range | None:
         mask = constant_of(op.operands[1])
         known = self.range_of(op.operands[0])
-        highs = [h for h in (mask if mask is not None and mask >= 0 else None, known.high if known else None) if h is not None]
+        highs = [
+            h
+            for h in (mask if mask is not None and mask >= 0 else None, known.high if known else None)
+            if h is not None
+        ]
         return Range(min(highs)) if highs else None
 
     def _shr(self, op: ir.Operation) -> Range | None:

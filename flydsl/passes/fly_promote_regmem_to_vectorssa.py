@@ -1,9 +1,10 @@
 """fly-promote-regmem-to-vectorssa: register memory becomes SSA values.
 
 Before  `fly.alloca` of register memory, read and written through `fly.ptr_add` with static offsets
-After   each allocation is cut into the pieces that its accesses need (an access is a union of whole pieces); every piece is an SSA vector or
-        scalar, carried by `scf.for`, `scf.while` and `scf.if` where it is written inside; reads before any write are `ub.poison`.
-        An allocation that is indexed dynamically, or whose address escapes, stays memory.
+After   each allocation is cut into the pieces that its accesses need (an access is a union of whole pieces); every
+        piece is an SSA vector or scalar, carried by `scf.for`, `scf.while` and `scf.if` where it is written inside;
+        reads before any write are `ub.poison`. An allocation that is indexed dynamically, or whose address escapes,
+        stays memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """fly-rewrite-func-signature: kernels and host functions take pointers and integers instead of Fly values.
 
 Before  functions and launches whose arguments are Fly values: tensors, pointers, layouts, int tuples
-After   a tensor is its raw pointer, then its dynamic leaves (shape, then stride) as i32 or i64; a layout or int tuple is its leaves; a static
-        value takes no argument; the body rebuilds the Fly value from them. `fly.params` names each argument.
+After   a tensor is its raw pointer, then its dynamic leaves (shape, then stride) as i32 or i64; a layout or int tuple
+        is its leaves; a static value takes no argument; the body rebuilds the Fly value from them. `fly.params` names
+        each argument.
 """
 
 from flydsl import layout as la
@@ -174,7 +175,8 @@ def _rewrite_launch(launch: ir.Operation, editor: Editor) -> None:
     launch.erase()
 
 
-# Operand groups of gpu.launch_func: async dependencies, grid x y z, block x y z, cluster x y z, dynamic LDS, kernel operands, async object.
+# Operand groups of gpu.launch_func: async dependencies, grid x y z, block x y z, cluster x y z, dynamic LDS, kernel
+# operands, async object.
 _KERNEL_OPERANDS = 11
 
 

@@ -5,7 +5,7 @@
 
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import ml_dtypes
@@ -18,7 +18,7 @@ from flydsl.atoms.matrix_rows import MatrixRow
 from flydsl.utils import env
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "atoms"))
-import isa_maps  # noqa: E402
+import isa_maps
 
 CHIPS = ("gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
 BITS = {"f64": 64, "f32": 32, "xf32": 32, "i32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "i8": 8, "fp6": 6, "bf6": 6,
@@ -78,7 +78,7 @@ class Case:
         block = 32 if r.scale_type == "i32" else 16
         return mma_ops.WMMAScale(r.m, r.n, r.k, a, b, r.acc, *self.opsel, block_size=block)
 
-    @lru_cache(maxsize=None)
+    @cache
     def places(self, operand: str) -> tuple:
         """Return (x, k or y, block) index arrays of shape (lanes, values) from the manual."""
         from test_lane_maps import expected_input, expected_output
@@ -141,11 +141,18 @@ _CASES: dict[str, Case] = {}
 
 @flyc.kernel
 def tile_kernel(
-    A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, D: fx.Tensor, sA: fx.Tensor, sB: fx.Tensor, name: fx.Constexpr[str], sizes: fx.Constexpr[tuple]
+    A: fx.Tensor,
+    B: fx.Tensor,
+    C: fx.Tensor,
+    D: fx.Tensor,
+    sA: fx.Tensor,
+    sB: fx.Tensor,
+    name: fx.Constexpr[str],
+    sizes: fx.Constexpr[tuple],
 ):
     case = _CASES[name]
     lane = fx.thread_idx.x
-    row, atom = case.row, case.atom
+    atom = case.atom
     raw = [lane_bytes(t, n, lane) for t, n in zip((A, B, C), sizes)]
     if fx.const_expr(atom is None):
         d = raw_call(case, raw)
@@ -203,7 +210,11 @@ def raw_call(case, raw):
     else:
         d = builder(types[2], a, b, c)
     d = getattr(d, "ir_value", lambda: d)()
-    vector = d if str(d.type).startswith("vector") else emit1("vector.broadcast", parse_type(f"vector<1x{d.type}>", current().context), (d,))
+    vector = (
+        d
+        if str(d.type).startswith("vector")
+        else emit1("vector.broadcast", parse_type(f"vector<1x{d.type}>", current().context), (d,))
+    )
     return fx.Vector(vector).bitcast(fx.Uint8)
 
 

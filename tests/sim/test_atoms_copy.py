@@ -34,7 +34,9 @@ def lane_view(tensor, count):
 
 
 @flyc.kernel
-def through_registers(src: fx.Tensor, dst: fx.Tensor, kind: fx.Constexpr[str], bits: fx.Constexpr[int], cache: fx.Constexpr[int]):
+def through_registers(
+    src: fx.Tensor, dst: fx.Tensor, kind: fx.Constexpr[str], bits: fx.Constexpr[int], cache: fx.Constexpr[int]
+):
     count = bits // src.dtype.width
     if fx.const_expr(kind == "buffer"):
         op = fx.rocdl.BufferCopy(bits, cache)
@@ -48,7 +50,9 @@ def through_registers(src: fx.Tensor, dst: fx.Tensor, kind: fx.Constexpr[str], b
 
 
 @flyc.jit
-def copy_launch(src: fx.Tensor, dst: fx.Tensor, kind: fx.Constexpr[str], bits: fx.Constexpr[int], cache: fx.Constexpr[int]):
+def copy_launch(
+    src: fx.Tensor, dst: fx.Tensor, kind: fx.Constexpr[str], bits: fx.Constexpr[int], cache: fx.Constexpr[int]
+):
     through_registers(src, dst, kind, bits, cache).launch(grid=(1, 1, 1), block=(LANES, 1, 1))
 
 
@@ -57,7 +61,9 @@ TAIL = {8: ("ubyte", "byte", "u8", "b8"), 16: ("ushort", "short", "u16", "b16"),
 
 
 @pytest.mark.parametrize("arch", CHIPS)
-@pytest.mark.parametrize("kind, bits", [("universal", b) for b in (8, 16, 32, 64, 128)] + [("buffer", b) for b in (8, 16, 32, 64, 96, 128)])
+@pytest.mark.parametrize(
+    "kind, bits", [("universal", b) for b in (8, 16, 32, 64, 128)] + [("buffer", b) for b in (8, 16, 32, 64, 96, 128)]
+)
 def test_copy_through_registers(kind, bits, arch):
     dtype = {8: np.uint8, 16: np.float16}.get(bits, np.uint32 if bits == 96 else np.int16)
     count = LANES * bits // 8 // np.dtype(dtype).itemsize
@@ -74,7 +80,9 @@ def test_copy_through_registers(kind, bits, arch):
     assert found == expected
 
 
-@pytest.mark.parametrize("arch, bit", [("gfx942", " nt"), ("gfx950", " nt"), ("gfx1100", " slc"), ("gfx1201", " th:TH")])
+@pytest.mark.parametrize(
+    "arch, bit", [("gfx942", " nt"), ("gfx950", " nt"), ("gfx1100", " slc"), ("gfx1201", " th:TH")]
+)
 def test_cache_modifier_reaches_the_instruction(arch, bit):
     src = np.zeros(LANES * 4, np.float32)
     with on(arch):
@@ -111,7 +119,9 @@ def test_out_of_range_loads_give_0_and_stores_are_dropped():
 
 
 @flyc.kernel
-def dma_kernel(src: fx.Tensor, dst: fx.Tensor, kind: fx.Constexpr[str], bits: fx.Constexpr[int], waits: fx.Constexpr[bool]):
+def dma_kernel(
+    src: fx.Tensor, dst: fx.Tensor, kind: fx.Constexpr[str], bits: fx.Constexpr[int], waits: fx.Constexpr[bool]
+):
     count = bits // 32
     smem = fx.SharedAllocator().allocate(fx.Array[fx.Float32, LANES * count, 16]).peek()
     op = {
@@ -177,7 +187,9 @@ def test_wide_dma_is_refused_with_the_chips_that_have_it(arch):
 
 
 @flyc.kernel
-def transpose_kernel(src: fx.Tensor, dst: fx.Tensor, unit: fx.Constexpr[int], bits: fx.Constexpr[int], name: fx.Constexpr[str]):
+def transpose_kernel(
+    src: fx.Tensor, dst: fx.Tensor, unit: fx.Constexpr[int], bits: fx.Constexpr[int], name: fx.Constexpr[str]
+):
     dtype = getattr(fx, name)
     per_lane = bits // unit
     smem = fx.SharedAllocator().allocate(fx.Array[fx.Uint8, LANES * bits // 8, 16]).peek()
@@ -194,7 +206,9 @@ def transpose_kernel(src: fx.Tensor, dst: fx.Tensor, unit: fx.Constexpr[int], bi
 
 
 @flyc.jit
-def transpose(src: fx.Tensor, dst: fx.Tensor, unit: fx.Constexpr[int], bits: fx.Constexpr[int], name: fx.Constexpr[str]):
+def transpose(
+    src: fx.Tensor, dst: fx.Tensor, unit: fx.Constexpr[int], bits: fx.Constexpr[int], name: fx.Constexpr[str]
+):
     transpose_kernel(src, dst, unit, bits, name).launch(grid=(1, 1, 1), block=(LANES, 1, 1))
 
 
@@ -226,7 +240,9 @@ def test_transposing_read(unit, bits, name, isa):
 
 
 @flyc.kernel
-def atomic_kernel(x: fx.Tensor, out: fx.Tensor, op: fx.Constexpr[str], where: fx.Constexpr[str], bins: fx.Constexpr[int]):
+def atomic_kernel(
+    x: fx.Tensor, out: fx.Tensor, op: fx.Constexpr[str], where: fx.Constexpr[str], bins: fx.Constexpr[int]
+):
     tid = fx.thread_idx.x
     frag = fx.make_rmem_tensor(1, x.dtype)
     frag[0] = x[tid]
@@ -337,7 +353,9 @@ def test_buffer_atomic(arch, op, dtype, isa):
 
 
 @flyc.kernel
-def permute_rows_kernel(src: fx.Tensor, offsets: fx.Tensor, dst: fx.Tensor, op: fx.Constexpr[str], vec: fx.Constexpr[int]):
+def permute_rows_kernel(
+    src: fx.Tensor, offsets: fx.Tensor, dst: fx.Tensor, op: fx.Constexpr[str], vec: fx.Constexpr[int]
+):
     """Each lane moves 4 pieces of `vec` elements whose offsets a table says."""
     lane = fx.thread_idx.x
     atom = fx.make_copy_atom(fx.UniversalCopy(32 * vec), fx.Float32)
@@ -348,7 +366,9 @@ def permute_rows_kernel(src: fx.Tensor, offsets: fx.Tensor, dst: fx.Tensor, op: 
         pred[i] = offsets[lane * 4 + i] >= 0
     frag = fx.make_rmem_tensor(fx.make_layout(((vec, 4),), ((1, vec),)), fx.Float32)
     frag.fill(-1)
-    plain = fx.make_view(fx.add_offset((dst if op == "gather" else src).iter, lane * 4 * vec), fx.make_layout(((vec, 4),), ((1, vec),)))
+    plain = fx.make_view(
+        fx.add_offset((dst if op == "gather" else src).iter, lane * 4 * vec), fx.make_layout(((vec, 4),), ((1, vec),))
+    )
     if fx.const_expr(op == "gather"):
         fx.gather(atom, src.iter, table, frag, pred=pred)
         fx.copy(atom, frag, plain)

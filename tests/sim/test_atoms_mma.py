@@ -97,7 +97,17 @@ def special_values(case, kind: str) -> np.ndarray:
     dtype = case.numpy(kind)
     with np.errstate(all="ignore"):
         info = __import__("ml_dtypes").finfo(dtype)
-        wanted = [0.0, -0.0, info.smallest_subnormal, -info.smallest_subnormal, info.tiny, info.max, -info.max, 1.0, -1.0]
+        wanted = [
+            0.0,
+            -0.0,
+            info.smallest_subnormal,
+            -info.smallest_subnormal,
+            info.tiny,
+            info.max,
+            -info.max,
+            1.0,
+            -1.0,
+        ]
         wanted += [np.nan, np.inf, -np.inf] if tiles.BITS[kind] > 6 else []
         return np.array(wanted, np.float64).astype(dtype)
 
@@ -145,12 +155,15 @@ def random_scales(case, rng):
 
 
 @pytest.mark.parametrize("operand", "ABC")
-@pytest.mark.parametrize("name", ["gfx942-mfma_f32_16x16x16_f16", "gfx950-mfma_f32_32x32x16_bf16", "gfx1201-wmma_i32_16x16x16_iu8"])
+@pytest.mark.parametrize(
+    "name", ["gfx942-mfma_f32_16x16x16_f16", "gfx950-mfma_f32_32x32x16_bf16", "gfx1201-wmma_i32_16x16x16_iu8"]
+)
 def test_a_permuted_lane_map_fails(name, operand, monkeypatch):
     """Mutation: two lanes of one operand's map exchanged in the table; random and structured inputs both notice."""
+    from test_lane_maps import swap_first_lanes
+
     from flydsl.atoms.matrix_rows import MatrixRow
     from flydsl.targets.sim import matrix
-    from test_lane_maps import swap_first_lanes
 
     case = next(c for c in CASES if str(c).startswith(name + "-"))
     attribute = f"layout_{operand.lower()}"
@@ -158,7 +171,10 @@ def test_a_permuted_lane_map_fails(name, operand, monkeypatch):
     mutated = property(lambda row: swap_first_lanes(right(row)) if row == case.row else right(row))
     rng = np.random.default_rng(3)
     sa, sb, sc = shapes(case)
-    inputs = [random_items(case, rng, kind, shape) for kind, shape in zip((case.row.a, case.row.b, case.row.acc), (sa, sb, sc))]
+    inputs = [
+        random_items(case, rng, kind, shape)
+        for kind, shape in zip((case.row.a, case.row.b, case.row.acc), (sa, sb, sc))
+    ]
     matrix.h_plan.cache_clear()
     tiles.tile._artifacts.clear()
     with monkeypatch.context() as patch:

@@ -42,8 +42,8 @@ def mfma_ab(rows: int, k: int, blocks: int):
 
 
 def scaled_ab(rows: int, k: int, kind: str):
-    """A[row][k] of a scaled MFMA: 4-bit elements as above, wider ones as two runs of 16 k, half of K apart."""
-    if kind == "fp4":
+    """A[row][k] of a scaled MFMA: 6- and 4-bit elements as above, 8-bit ones as two runs of 16 k, half of K apart."""
+    if kind in ("fp6", "bf6", "fp4"):
         return mfma_ab(rows, k, 1)
     return lambda lane, v: (0, lane % rows, lane // rows * 16 + v % 16 + v // 16 * (k // 2)), 32
 

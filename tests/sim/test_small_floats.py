@@ -93,4 +93,6 @@ def test_numbers_encode(name, arch):
         expected = values.astype(numpy_type)
     np.testing.assert_array_equal(got.astype(np.float32), expected.astype(np.float32))
     zeros = expected.astype(np.float32) == 0
-    np.testing.assert_array_equal(np.signbit(got.astype(np.float32)[zeros]), np.signbit(expected.astype(np.float32)[zeros]))
+    np.testing.assert_array_equal(
+        np.signbit(got.astype(np.float32)[zeros]), np.signbit(expected.astype(np.float32)[zeros])
+    )

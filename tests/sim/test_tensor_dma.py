@@ -83,7 +83,13 @@ KERNELS = {"tiled_load": tiled_load_kernel, "tiled_store": tiled_store_kernel, "
 
 @flyc.jit
 def launch(
-    A: fx.Tensor, C: fx.Tensor, which: fx.Constexpr[str], pad: fx.Constexpr[int], waits: fx.Constexpr[bool], gm: fx.Int32, gn: fx.Int32
+    A: fx.Tensor,
+    C: fx.Tensor,
+    which: fx.Constexpr[str],
+    pad: fx.Constexpr[int],
+    waits: fx.Constexpr[bool],
+    gm: fx.Int32,
+    gn: fx.Int32,
 ):
     KERNELS[which](A, C, pad, waits).launch(grid=(gm, gn, 1), block=(BLOCK, 1, 1))
 

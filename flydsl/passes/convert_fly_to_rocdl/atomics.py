@@ -19,7 +19,8 @@ _MONOTONIC = 2
 
 @copy_rule("universal_atomic")
 def _universal_atomic(conv: Conversion, call: Call) -> None:
-    """`atomicrmw`, relaxed. Floats in global memory: the memory is this device's own, so that LLVM may use the instruction."""
+    """`atomicrmw`, relaxed. Floats in global memory: the memory is this device's own, so that LLVM may use the
+    instruction."""
     op: UniversalAtomic = call.atom.op
     i64 = conv.types.i64
     attrs = {

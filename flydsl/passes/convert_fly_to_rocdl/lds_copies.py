@@ -6,7 +6,10 @@ from flydsl.passes.convert_fly_to_rocdl.conversion import Conversion
 from flydsl.passes.convert_fly_to_rocdl.copies import Call, copy_rule, soffset_bytes
 from flydsl.passes.convert_fly_to_rocdl.pointers import byte_offset, effective
 
-_BUFFER_OPS = {"buffer_copy_lds": "rocdl.raw.ptr.buffer.load.lds", "buffer_load_async_lds": "rocdl.raw.ptr.buffer.load.async.lds"}
+_BUFFER_OPS = {
+    "buffer_copy_lds": "rocdl.raw.ptr.buffer.load.lds",
+    "buffer_load_async_lds": "rocdl.raw.ptr.buffer.load.async.lds",
+}
 
 
 @copy_rule("buffer_copy_lds", "buffer_load_async_lds")
@@ -15,7 +18,14 @@ def _buffer_to_lds(conv: Conversion, call: Call) -> None:
     source, op = call.source, call.atom.op
     soffset = soffset_bytes(conv, call.state, source) or conv.editor.i32(0)
     immediate = call.state.get("imm_offset") or conv.editor.i32(0)
-    operands = [source.pointer, call.target.pointer, conv.editor.i32(op.bits // 8), byte_offset(conv, source), soffset, immediate]
+    operands = [
+        source.pointer,
+        call.target.pointer,
+        conv.editor.i32(op.bits // 8),
+        byte_offset(conv, source),
+        soffset,
+        immediate,
+    ]
     conv.editor.op(_BUFFER_OPS[op.key], (), operands, {"aux": conv.i32_attr(0)})
 
 

@@ -1,8 +1,8 @@
 """fly-layout-lowering: turn layout ops on run-time values into integer arithmetic.
 
 Before  fly, arith, scf, gpu, vector ops; every layout type fully known; function arguments are flat
-After   no op uses a layout, int tuple or view: copies and matrix operations are single atom calls on pointers, accesses are
-        `fly.ptr_load` and `fly.ptr_store`, offsets are static or integers
+After   no op uses a layout, int tuple or view: copies and matrix operations are single atom calls on pointers,
+        accesses are `fly.ptr_load` and `fly.ptr_store`, offsets are static or integers
 """
 
 from flydsl.ir import Types, ir

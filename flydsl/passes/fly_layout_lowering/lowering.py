@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from flydsl import layout as la
+from flydsl.diag import PassFailed
 from flydsl.dialects import is_fly_type, laws, type_of, value_of
 from flydsl.dialects.fly.algebra import ALGEBRA, params_of
 from flydsl.dialects.values import KIND_OF_CLASS, dynamic_leaves, with_leaves
-from flydsl.diag import PassFailed
 from flydsl.ir import Types, ir
 from flydsl.layout.view import Ptr
 from flydsl.passes.fly_layout_lowering.access import Access

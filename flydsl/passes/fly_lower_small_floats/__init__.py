@@ -1,8 +1,9 @@
 """fly-lower-small-floats: 8-, 6- and 4-bit elements become integers.
 
 Before  values of small floats and vectors of i4, as the user wrote them, with arithmetic on them
-After   8-bit floats are i8; vectors of 6- and 4-bit elements are packed bytes, element 0 in the lowest bits; a single one is an i8. Conversions are
-        the chip's instructions where it has them, else integer code; other arithmetic is done in f32. Fly types still name the elements
+After   8-bit floats are i8; vectors of 6- and 4-bit elements are packed bytes, element 0 in the lowest bits; a single
+        one is an i8. Conversions are the chip's instructions where it has them, else integer code; other arithmetic is
+        done in f32. Fly types still name the elements
 
 Neither MLIR's translation to LLVM IR nor LLVM computes with these types; they only move.
 """

@@ -1,6 +1,7 @@
 """How small elements lie in integers, and the vector ops that reorder them.
 
-A vector of N elements of b bits is N*b/8 bytes (b = 8: one each); `codes` takes it apart into one i8 per element, `from_codes` puts it together.
+A vector of N elements of b bits is N*b/8 bytes (b = 8: one each); `codes` takes it apart into one i8 per element,
+`from_codes` puts it together.
 """
 
 from __future__ import annotations
@@ -140,7 +141,9 @@ def constant(op: ir.Operation, small: Small, types: Types) -> None:
         return
     dense = ir.DenseElementsAttr(attr)
     if not dense.is_splat:
-        raise PassFailed(pass_name="fly-lower-small-floats", problem=f"a constant of several {small.element} at {op.location}")
+        raise PassFailed(
+            pass_name="fly-lower-small-floats", problem=f"a constant of several {small.element} at {op.location}"
+        )
     splat = dense.get_splat_value()
     value = ir.IntegerAttr(splat).value if small.element == "i4" else ir.FloatAttr(splat).value
     code = value & 15 if small.element == "i4" else code_of(value, small.element)
@@ -189,7 +192,14 @@ def _slices(op: ir.Operation, operands: list, results: list, types: Types) -> No
     _on_codes(op, operands, results, types)
 
 
-@_reorders("vector.shuffle", "vector.extract", "vector.insert", "vector.from_elements", "vector.to_elements", "vector.broadcast")
+@_reorders(
+    "vector.shuffle",
+    "vector.extract",
+    "vector.insert",
+    "vector.from_elements",
+    "vector.to_elements",
+    "vector.broadcast",
+)
 def _on_codes(op: ir.Operation, operands: list, results: list, types: Types) -> None:
     """Take the operands apart, do the op on one i8 per element, put the results together."""
     vectors = [s for s in (*operands, *results) if s is not None and s.count is not None]

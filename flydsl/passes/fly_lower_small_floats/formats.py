@@ -1,7 +1,7 @@
 """The small float formats: values of codes, conversions by instruction and by integer code.
 
-Encoding rounds to nearest even. Past the largest finite value it gives NaN or infinity where the format has them, else the largest value; NaN
-gives NaN, or the largest value in formats without one.
+Encoding rounds to nearest even. Past the largest finite value it gives NaN or infinity where the format has them, else
+the largest value; NaN gives NaN, or the largest value in formats without one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from flydsl.ir.expression import Builder, Expr, f32_bits
 class Format:
     """One format of `1 + exponent + mantissa` bits.
 
-    `kind`: "ieee" has infinities, "fn" a NaN per sign in the last code, "fnuz" one NaN in the code of -0, "finite" neither
+    `kind`: "ieee" has infinities, "fn" a NaN per sign in the last code, "fnuz" one NaN in the code of -0, "finite"
+    neither
     """
 
     name: str
@@ -78,7 +79,9 @@ class Format:
         a = bits & 0x7FFFFFFF
         rounded = a + (a.shr_unsigned(23 - m) & 1) + ((1 << 22 - m) - 1)
         normal = rounded.shr_unsigned(23 - m) - ((127 - self.bias) << m)
-        magic = 2.0 ** (23 + 1 - self.bias - m)  # adding it leaves the rounded multiple of the smallest step in the low bits
+        magic = 2.0 ** (
+            23 + 1 - self.bias - m
+        )  # adding it leaves the rounded multiple of the smallest step in the low bits
         tiny = (a.as_float() + magic).bits() - f32_bits(magic)
         magnitude = a.compare("ult", f32_bits(2.0 ** (1 - self.bias))).select(tiny, normal)
         beyond = magnitude.compare("sgt", self.largest)
@@ -128,7 +131,9 @@ def code_of(value: float, name: str) -> int:
     if name == "f8E8M0FNU":
         return 255 if math.isnan(value) or value <= 0 else max(0, min(254, math.frexp(value * 4 / 3)[1] + 126))
     sign = (1 << f.bits - 1) if math.copysign(1.0, value) < 0 else 0
-    nan = {"fnuz": 1 << f.bits - 1, "ieee": f.largest + 1 + (1 << f.mantissa - 1), "fn": f.largest + 1}.get(f.kind, f.largest)
+    nan = {"fnuz": 1 << f.bits - 1, "ieee": f.largest + 1 + (1 << f.mantissa - 1), "fn": f.largest + 1}.get(
+        f.kind, f.largest
+    )
     if math.isnan(value):
         return nan
     magnitude = abs(value)
@@ -207,5 +212,3 @@ def _encode_by_instruction(b: Builder, x: ir.Value, instruction: str) -> ir.Valu
     from flydsl.passes.fly_lower_small_floats.elements import shuffle
 
     return shuffle(b, bytes_, bytes_, list(range(n)))
-
-

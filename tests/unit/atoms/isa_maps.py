@@ -24,13 +24,13 @@ def mfma_input(rows: int, k: int, blocks: int) -> dict[tuple[int, int], tuple[in
 def mfma_scaled_input(rows: int, k: int, bits: int) -> dict[tuple[int, int], tuple[int, int, int]]:
     """Return (lane, item) -> (i, k, 0) of A or B of a scaled MFMA, after Composable Kernel's test/mx_mfma_op.
 
-    8- and 6-bit elements: register items 0-15 of lane group g are k = 16 g ... 16 g + 15, items 16-31 the same half of K later.
-    4-bit elements: 32 consecutive k.
+    8-bit elements: register items 0-15 of lane group g are k = 16 g ... 16 g + 15, items 16-31 the same half of K later.
+    6- and 4-bit elements: 32 consecutive k.
     """
     out = {}
     for i in range(rows):
         for kk in range(k):
-            if bits == 4:
+            if bits < 8:
                 group, item = kk // 32, kk % 32
             else:
                 half, rest = divmod(kk, k // 2)

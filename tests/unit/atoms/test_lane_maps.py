@@ -84,7 +84,7 @@ SCALED = [r for r in ROWS if r.family == "mfma_scale"]
 
 @pytest.mark.parametrize("row", SCALED, ids=row_id)
 def test_what_the_hardware_reads_of_scaled_operands(row):
-    """8- and 6-bit elements lie otherwise than the reference's layout numbers them."""
+    """8-bit elements lie otherwise than the reference's layout numbers them."""
     for operand, rows, kind in (("A", row.m, row.a), ("B", row.n, row.b)):
         bits = matrix_rows._ELEMENT_BITS[kind]
         expected = {at: i + rows * k for at, (i, k, _) in isa_maps.mfma_scaled_input(rows, row.k, bits).items()}
