@@ -38,8 +38,8 @@ def run_example(repo: Path, name: str, **constants: int) -> dict[str, Any]:
     """Run an example as a script, with some of its top-level integer constants changed; return its namespace."""
     text = (repo / "examples" / name).read_text()
     for names, values in constants.items():
-        pattern = rf"(?m)^(\s*){names.replace('_', ', ')} = \d+(, \d+)*$"
-        text, found = re.subn(pattern, lambda m: f"{m[1]}{names.replace('_', ', ')} = {values}", text)
+        target = names.replace("_", ", ")
+        text, found = re.subn(rf"(?m)^(\s*){target} = \d+(, \d+)*$", rf"\g<1>{target} = {values}", text)
         assert found == 1, f"{name} sets {names} {found} times"
     folder = Path(tempfile.mkdtemp(prefix="public_"))
     path = folder / name.replace("-", "_")
@@ -322,7 +322,8 @@ def spawn(repo: Path, name: str, arch: str, schedule: str) -> dict[str, Any]:
 def table(repo: Path, wanted: str, chips: tuple[str, ...], schedules: tuple[str, ...], verbose: bool) -> int:
     """Print one line per case and chip; return how many are not right."""
     print(
-        f"{'case':28} {'chip':7} {'result':8} {'error/tol':>9} {'run s':>6} {'code s':>6} {'vgprs':>6} {'spills':>6}  schedules"
+        f"{'case':28} {'chip':7} {'result':8} {'error/tol':>9} {'run s':>6} {'code s':>6} {'vgprs':>6} {'spills':>6}"
+        "  schedules"
     )
     bad = 0
     for name in CASES:
@@ -348,7 +349,8 @@ def table(repo: Path, wanted: str, chips: tuple[str, ...], schedules: tuple[str,
             facts = f"{max(k['vgprs'] for k in kernels):6} {sum(k['spills'] for k in kernels):6}"
             said = "equal" if not apart and not failed else f"apart: {', '.join(apart)} failed: {', '.join(failed)}"
             print(
-                f"{name:28} {arch:7} {word:8} {first['error']:9.3f} {first['seconds']:6.2f} {first['codegen_s']:6.2f} {facts}  {said}",
+                f"{name:28} {arch:7} {word:8} {first['error']:9.3f} {first['seconds']:6.2f} {first['codegen_s']:6.2f} "
+                f"{facts}  {said}",
                 flush=True,
             )
             if race:

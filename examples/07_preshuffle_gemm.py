@@ -270,9 +270,8 @@ def main() -> None:
             name = np.dtype(dtype).name
             assert error <= 1, f"{name} {m}x{n}x{k}: {error} of the bound"
             how = ", A by DMA" if dma else ""
-            print(
-                f"PASS {name} preshuffled GEMM {m}x{n}x{k}, tile {tile}{how}: worst error {error:.2f} of the rounding bound"
-            )
+            what = f"{name} preshuffled GEMM {m}x{n}x{k}, tile {tile}{how}"
+            print(f"PASS {what}: worst error {error:.2f} of the rounding bound")
 
 
 if __name__ == "__main__":

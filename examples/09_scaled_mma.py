@@ -142,9 +142,8 @@ def main() -> None:
             scaled_gemm(a, b, words_a, words_b, c, m, n, k, format_a, format_b)
             error = (np.abs(c - true_a @ true_b.T) / (np.abs(true_a) @ np.abs(true_b.T))).max()
             assert error <= k * 2**-24, f"{format_a} x {format_b} {m}x{n}x{k}: error {error}"
-            print(
-                f"PASS MX{format_a.upper()} x MX{format_b.upper()} GEMM {m}x{n}x{k}: worst error {error:.1e} of sum |a*b|"
-            )
+            what = f"MX{format_a.upper()} x MX{format_b.upper()} GEMM {m}x{n}x{k}"
+            print(f"PASS {what}: worst error {error:.1e} of sum |a*b|")
 
 
 if __name__ == "__main__":

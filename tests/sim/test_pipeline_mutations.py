@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from flydsl.runtime.sim import SimLoaded
+from flydsl.targets.sim import Program
 from flydsl.utils import env
 
 PATH = Path(__file__).parents[2] / "examples" / "07_preshuffle_gemm.py"
@@ -42,7 +43,8 @@ class Gemm:
 
     def run(self, text: str) -> None:
         self.c[:] = np.nan
-        self.artifact._loaded["sim"] = SimLoaded(SimpleNamespace(lowered=text, arch=self.artifact.arch))
+        arch = self.artifact.arch
+        self.artifact._loaded["sim"] = SimLoaded(SimpleNamespace(sim_program=lambda: Program(text, arch), arch=arch))
         self.example.preshuffle_gemm.launch(self.artifact, self.arguments)
 
     def error(self) -> float:
