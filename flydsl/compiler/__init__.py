@@ -2,6 +2,7 @@
 
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.diagnostics import install_excepthook
+from flydsl.compiler.export import export, materialise
 from flydsl.compiler.jit_argument import (
     JitArgumentRegistry,
     from_c_void_p,
@@ -24,9 +25,11 @@ __all__ = [
     "KernelFunction",
     "KernelLauncher",
     "compile",
+    "export",
     "from_c_void_p",
     "from_dlpack",
     "from_torch_tensor",
     "jit",
     "kernel",
+    "materialise",
 ]

@@ -7,8 +7,8 @@ import time
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
 from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
-from flydsl.ir.verify import verify
 from flydsl.ir import Trace, ir, print_op
+from flydsl.ir.verify import verify
 from flydsl.passes.registry import run_pass
 from flydsl.pipeline import TO_LOWERED
 from flydsl.utils import env

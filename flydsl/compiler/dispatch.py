@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from flydsl.compiler.host_arrays import address_function, host_array
 from flydsl.compiler.jit_argument import (
     LARGEST_EXTENT,
     JitArgument,
@@ -28,6 +27,7 @@ from flydsl.compiler.jit_argument import (
     wrap,
 )
 from flydsl.expr.annotations import Stream
+from flydsl.runtime.host_arrays import address_function, host_array
 
 MOST_PATTERNS = 16  # signatures that are tried one after the other; further ones go the slow way
 _KEYED_CONSTANTS = (int, bool, str, type(None))

@@ -18,7 +18,6 @@ import numpy as np
 
 from flydsl import layout as la
 from flydsl.compiler.fingerprint import function_digest
-from flydsl.compiler.host_arrays import HostArray, host_array
 from flydsl.diag import ArgumentRange, ArgumentType, StrideNotUnit, TensorExtent, TensorRank
 from flydsl.dialects import type_of
 from flydsl.expr.enum import AddressSpace, space_name
@@ -27,7 +26,7 @@ from flydsl.expr.typing import Constexpr, Pointer, Stream, Tensor
 from flydsl.expr.values import wrap as wrap_value
 from flydsl.ir import get_context, get_types, ir
 from flydsl.layout.view import MemRef, Ptr
-
+from flydsl.runtime.host_arrays import HostArray, host_array
 
 LARGEST_EXTENT = 2**31 - 1  # extents are 32-bit values in kernels
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
-from flydsl.compiler.host_arrays import HostArray
 from flydsl.compiler.host_program import host_function
 from flydsl.compiler.jit_argument import compiled_argument
-from flydsl.compiler import stored_artifact as stored
 from flydsl.ir import get_context, ir, make_context, parse_module, print_op
 from flydsl.runtime import host_math
+from flydsl.runtime import stored_artifact as stored
 from flydsl.runtime.disk_cache import Entry
+from flydsl.runtime.host_arrays import HostArray
 from flydsl.runtime.kinds import Loaded, current_runtime
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.sim import Program
@@ -74,6 +74,7 @@ class CompiledArtifact:
         self.keep: Callable[[Entry], None] = _keep_nothing
         self._lowered, self._origin = lowered, origin
         self._codegen: Any = None
+        self._program: Program | None = None
         self._loaded: dict[str, Loaded] = {}
 
     # --- the disk cache ----------------------------------------------------------------------------------------------
@@ -166,6 +167,11 @@ class CompiledArtifact:
 
     def sim_program(self) -> Program:
         """Return the simulator's program; translated at most once per cache entry."""
+        if self._program is None:
+            self._program = self._sim_program()
+        return self._program
+
+    def _sim_program(self) -> Program:
         text = stored.unpack(self.entry, stored.SIM)
         if text is not None:
             try:

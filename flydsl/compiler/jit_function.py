@@ -30,6 +30,7 @@ from flydsl.ir.trace import active
 from flydsl.runtime.device import get_rocm_arch, target_arch
 from flydsl.utils import env
 
+
 def _flydsl_key() -> str:
     """Return what identifies the toolchain in cache keys: our version and the bindings'."""
     return f"{flydsl.__version__}-{importlib.metadata.version('torch-mlir')}-{importlib.metadata.version('llvmlite')}"
@@ -89,6 +90,8 @@ class JitFunction:
         method._bound = obj
         method.compile_hints = self.compile_hints
         return method
+
+    _mem_cache = property(lambda self: self._artifacts)  # read by public tests
 
     def __captured__(self) -> list[tuple[str, Any]]:
         """What code generated from this function depends on (`compiler.fingerprint`)."""

@@ -237,9 +237,14 @@ def i32_value(n: Any) -> ir.Value:
 def _checked_block_size(sizes: Sequence[int] | None) -> tuple[int, int, int] | None:
     if sizes is None:
         return None
-    sizes = tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
-    if len(sizes) != 3 or not all(type(n) is int for n in sizes):
-        raise TypeError(f"known_block_size is three ints (x, y, z), got {sizes}")
+    if not isinstance(sizes, (tuple, list)):
+        raise TypeError(f"known_block_size is a sequence of 3 positive integers (x, y, z), got {sizes!r}")
+    sizes = tuple(n.value if isinstance(n, Numeric) and n.is_static() else n for n in sizes)
+    if len(sizes) != 3:
+        raise ValueError(f"known_block_size has exactly 3 elements (x, y, z), got {sizes}")
+    for n in sizes:
+        if type(n) is not int:
+            raise TypeError(f"an element of known_block_size must be an int, got {n!r}")
     if min(sizes) < 1:
         raise ValueError(f"known_block_size must be positive, got {sizes}")
     return sizes

@@ -45,7 +45,7 @@ def addressable(**arrays: Any) -> Iterator[None]:
 
     A tensor argument says itself what memory it has; an address does not, and access to unknown memory is a fault.
     """
-    from flydsl.compiler.host_arrays import host_array
+    from flydsl.runtime.host_arrays import host_array
 
     saved = dict(_by_address)
     for name, array in arrays.items():

@@ -10,12 +10,17 @@ __all__ = [
     "CompileCommandArgument",
     "CompileCommandFunction",
     "DynamicSharedTooSmall",
+    "ExportedArch",
+    "ExportedArgument",
+    "ExportedCount",
+    "ExportedFile",
     "IrSyntax",
     "KernelOutsideJit",
     "GridTooLarge",
     "LaunchGeometry",
     "MissingLaunch",
     "NoSource",
+    "NotExportable",
     "NotTracing",
     "PassFailed",
     "RunOnly",
@@ -212,3 +217,38 @@ class CompileCommandArgument(UserError, ValueError):
     what = "--arg {text} does not describe an argument"
     why = "an argument is a tensor `f32[64,128]`, a number `i32:5` or `f32:0.5`, or a constant `const:4`"
     fix = "give one --arg per parameter, in order"
+
+
+class NotExportable(UserError, NotImplementedError):
+    code = "FLY_NOT_EXPORTABLE"
+    what = "this function cannot be exported: {problem}"
+    why = "exported code takes tensors, pointers, numbers and one stream, and starts without this package's compiler"
+    fix = "pass what the kernel needs as tensors and numbers, or use the disk cache (COMPILE_ONLY=1) instead of an export"
+
+
+class ExportedFile(UserError, ValueError):
+    code = "FLY_EXPORTED_FILE"
+    what = "{path} is no usable export: {problem}"
+    why = "the file states a hash of its content and a format, and both are checked before anything of it is used"
+    fix = "export the function again with this version"
+
+
+class ExportedArch(UserError, RuntimeError):
+    code = "FLY_EXPORTED_ARCH"
+    what = "the exported `{function}` has no code for {arch}"
+    why = "it was compiled for {archs}"
+    fix = "export it with archs=(..., '{arch}')"
+
+
+class ExportedCount(UserError, TypeError):
+    code = "FLY_EXPORTED_COUNT"
+    what = "the exported `{function}` takes {expected} arguments, got {given}"
+    why = "its parameters are: {names}; constants were compiled in"
+    fix = "pass one value per parameter, in this order"
+
+
+class ExportedArgument(UserError, TypeError):
+    code = "FLY_EXPORTED_ARGUMENT"
+    what = "the exported `{function}` cannot take this `{parameter}`: got {got}"
+    why = "it was compiled for {wanted}"
+    fix = "pass what it was compiled for, or export the function for these arguments"

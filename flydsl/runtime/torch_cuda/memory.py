@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from flydsl.compiler.host_arrays import TORCH_ELEMENTS
+from flydsl.runtime.host_arrays import TORCH_ELEMENTS
 from flydsl.targets.sim import Allocation
 
 _PURGE_AT = 1024

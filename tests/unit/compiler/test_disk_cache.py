@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import flydsl.compiler as flyc
-from flydsl.compiler.stored_artifact import HOST, SIM
 from flydsl.diag import FlyError
 from flydsl.runtime import disk_cache
 from flydsl.runtime.disk_cache import DiskCache, Entry
+from flydsl.runtime.stored_artifact import HOST, SIM
 
 SOURCE = """
     import flydsl.compiler as flyc

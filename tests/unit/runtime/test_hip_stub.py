@@ -17,9 +17,9 @@ import pytest
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
-from flydsl.compiler.host_arrays import HostArray
 from flydsl.compiler.jit_argument import MemRefJitArg
 from flydsl.diag import DevicesMixed, HipFailed, MissingHip
+from flydsl.runtime.host_arrays import HostArray
 from flydsl.targets.rocm import hip
 
 msgpack = pytest.importorskip("msgpack", reason="msgpack is not installed")

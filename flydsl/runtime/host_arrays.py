@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,6 +87,8 @@ def _numpy(array: np.ndarray) -> HostArray:
     if not array.flags.aligned or any(s % size for s in array.strides):
         raise TensorMemory(library="NumPy", problem=f"its elements are not aligned to their {size} bytes")
     strides = tuple(s // size for s in array.strides)
+    if not array.size:  # NumPy may give an empty array any strides
+        strides = tuple(math.prod(max(n, 1) for n in array.shape[i + 1 :]) for i in range(array.ndim))
     return HostArray(array.ctypes.data, array.shape, strides, elem, size, -1, array)
 
 
