@@ -242,7 +242,7 @@ class JitFunction:
         artifact = self.artifact_for(arguments)
         if env.compile.compile_only:
             return None
-        return CompiledFunction(self, artifact, signatures(arguments), args)
+        return CompiledFunction(self, artifact, arguments)
 
     def cache_info(self) -> CacheInfo | None:
         """Return hits and misses of the memory cache, or None when caching is off."""
