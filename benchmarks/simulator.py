@@ -3,13 +3,11 @@ instruction.
 
     python benchmarks/simulator.py [--runs 7] [--triton PYTHON]
 
-The kernels are lowered IR (tests/sim/kernels_ir.py). Prints medians of interleaved runs in milliseconds, lanes x IR
-operations per second
-(operations inside loops counted once per trip), and the factor of the default checks over none. PYTHON is the
-interpreter of an environment with
-Triton and torch: its block-level interpreter then runs the same softmax, and the ratio is printed. Numbers of
-2026-11-29 on a shared 2-core x86
-with AVX-512: softmax 71 ms without checks, 101 ms with all; f16 GEMM 48 and 68 ms; fp8 tile 21 and 40 ms.
+The kernels are lowered IR (tests/sim/kernels_ir.py). Prints CPU milliseconds of this process, the least of interleaved
+runs, lanes x IR operations per second (operations inside loops counted once per trip), and the factor of the default
+checks over none, whose goal is 1.5. PYTHON is the interpreter of an environment with Triton and torch: its block-level
+interpreter then runs the same softmax, and the ratio is printed. Numbers of 2026-11-29 on a shared, busy 2-core x86
+with AVX-512 (none / all checks): softmax 98 / 130 ms, f16 GEMM 70 / 81 ms, vector add 92 / 134 ms, fp8 tile 40 / 54 ms.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import statistics
 import subprocess
 import sys
 import time
@@ -37,6 +34,7 @@ from launching import run  # noqa: E402
 from flydsl.targets.sim import Program, SimOptions  # noqa: E402
 
 NO_CHECKS = frozenset()
+LARGEST_FACTOR = 1.5
 BOUNDS = frozenset({"bounds", "barrier", "undefined"})
 TRITON = """
 import os; os.environ["TRITON_INTERPRET"] = "1"
@@ -74,10 +72,10 @@ class Case:
     matrix_waves: int = 0
 
     def run(self, **options: Any) -> float:
-        """Return the seconds of one launch."""
-        start = time.perf_counter()
+        """Return the seconds of one launch: of this process, which other work on the machine disturbs less."""
+        start = time.process_time()
         run(self.program, self.kernel, self.grid, 256, *self.arguments, **options)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
 
 def softmax_case() -> Case:
@@ -129,7 +127,7 @@ def cases() -> list[Case]:
 
 
 def measure(case: Case, runs: int) -> dict[str, float]:
-    """Return median milliseconds without checks, with bounds, with the default checks; runs are interleaved."""
+    """Return the least milliseconds without checks, with bounds, with the default checks; runs are interleaved."""
     variants = {"none": {"checks": NO_CHECKS}, "bounds": {"checks": BOUNDS}, "all": {}}
     for options in variants.values():
         case.run(**options)
@@ -137,7 +135,7 @@ def measure(case: Case, runs: int) -> dict[str, float]:
     for _ in range(runs):
         for name, options in variants.items():
             times[name].append(case.run(**options))
-    return {name: 1e3 * statistics.median(values) for name, values in times.items()}
+    return {name: 1e3 * min(values) for name, values in times.items()}
 
 
 def triton_softmax(python: str) -> float:
@@ -167,7 +165,7 @@ def main() -> int:
         factor = ms["all"] / ms["none"]
         row = f"{case.name:24} {ms['none']:8.1f} {ms['bounds']:8.1f} {ms['all']:8.1f} {factor:7.2f} {goal}"
         print(f"{row} {rate:14.2e} {per_mma} {case.error():9.1e}")
-        if case.target_ms and ms["bounds"] > case.target_ms:
+        if (case.target_ms and ms["bounds"] > case.target_ms) or factor > LARGEST_FACTOR:
             missed.append(case.name)
         softmax_ms = softmax_ms or ms["bounds"]
     if args.triton:

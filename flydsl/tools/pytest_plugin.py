@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-DEFAULT = "default,holes,needless"
+DEFAULT = "default,holes,needless,stale"
 WARNED = pytest.StashKey[list]()
 
 
@@ -50,7 +50,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     from flydsl.sim import check
     from flydsl.utils import env
 
-    with env.override(FLYDSL_RUNTIME_KIND="sim"), check("collect", checks, item.config.getoption("--flydsl-schedule")) as found:
+    schedule = item.config.getoption("--flydsl-schedule")
+    with env.override(FLYDSL_RUNTIME_KIND="sim"), check("collect", checks, schedule) as found:
         result = yield
     warned = [f for f in found if f.severity == "warning"]
     item.config.stash[WARNED] += [(item.nodeid, f) for f in warned]

@@ -34,6 +34,7 @@ class RowMemory(Buffer):
         fill_poison(raw[:size])
         super().__init__(raw[:size])
         self.shadow: Any = None
+        self.touched: Any = None
 
 
 class RowAccess:

@@ -94,7 +94,7 @@ def scatter(buffer: Buffer, off: Any, value: Any, n: int | None, bits: int, m: A
     other."""
     nbytes = value.dtype.itemsize * (n or 1)
     item = item_size(nbytes, bits)
-    shape = np.broadcast_shapes(off.shape, value.shape if n is None else value.shape[:-1], () if m is None else m.shape)
+    shape = lane_shape(off, value.shape if n is None else value.shape[:-1], m)
     index = off >> SHIFT[item]
     if item < nbytes:
         index = index[..., None] + np.arange(nbytes // item)
@@ -108,6 +108,13 @@ def scatter(buffer: Buffer, off: Any, value: Any, n: int | None, bits: int, m: A
     lanes = active_lanes(m, shape)
     k = index.shape[off.ndim :]
     view[pick(index, off.ndim, shape, lanes)] = pick(items, items.ndim - len(k), shape, lanes)
+
+
+def lane_shape(off: Any, of_value: tuple[int, ...], m: Any) -> tuple[int, ...]:
+    """Return the shape that offsets, values and mask broadcast to; `np.broadcast_shapes` takes 15 us."""
+    if off.shape == of_value and (m is None or m.shape == of_value):
+        return of_value
+    return np.broadcast_shapes(off.shape, of_value, () if m is None else m.shape)
 
 
 _last_mask: tuple[Any, Any, Any] = (None, None, None)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined")
-REPORTS = ("banks", "holes", "needless")
+REPORTS = ("banks", "holes", "needless", "stale")
 VALUES = ("nan", "overflow")  # opt-in: they look at every result, so kernels are translated once more for them
 GROUPS = {
     "default": CHECKS, "reports": REPORTS, "values": VALUES, "all": (*CHECKS, *REPORTS, *VALUES), "none": (),

@@ -17,7 +17,7 @@ def run_slab(
     """Run the workgroups of a slab to their end."""
     schedule = launch.options.schedule
     if launch.watch is not None:
-        launch.watch.start_slab()
+        launch.watch.start_slab(slab)
     waves = threads // launch.wave_size
     apart = waves > 1 and text.has_barrier and schedule not in ("auto", "lockstep")
     if waves > 1 and schedule == "auto" and text.needs_waves:

@@ -1,4 +1,4 @@
-"""What runs in the simulator leave behind: the scope that collects findings, and what was checked so far in this process.
+"""What launches in the simulator leave behind: the scope that collects findings, and totals of this process.
 
 The runtime asks `options()` before a launch and hands its report to `deliver`; `flydsl.sim.check` opens scopes.
 """

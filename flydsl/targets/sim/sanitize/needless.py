@@ -112,7 +112,7 @@ class Needless:
                     "this barrier orders nothing: no two waves meet in LDS across it",
                     **self.where[site],
                     severity="warning",
-                    why="another barrier already orders all accesses around it, or a store that it should publish is missing",
+                    why="all accesses around it are ordered already, or a store that it should publish is missing",
                     fix="check that the stores before it are there; if they are, remove the barrier",
                 )
             )

@@ -24,6 +24,7 @@ THREAD_MASK = (1 << THREAD_BITS) - 1
 SEVERAL_WAVES = THREAD_MASK  # thread field of a cell that several waves of one workgroup read
 SEVERAL_GROUPS = 0x7FFFFFFF
 GROUP_LIMIT = 1 << 20
+LATER_LIMIT = 1 << 20  # lanes of stores that are kept to be numbered later
 
 
 class RegionShadow:
@@ -37,6 +38,8 @@ class RegionShadow:
         self._readers: Buffer | None = None
         self.sites: dict[int, int] = {}
         self.site_numbers: Buffer | None = None
+        self.later_lanes = 0
+        self.later: list[tuple] = []  # stores whose site numbers are not in the marks yet
         self.writes: list[Touch] = []  # of the open interval
         self.reads: list[Touch] = []
 
@@ -68,22 +71,33 @@ class RegionShadow:
         if self.site_numbers is not None:
             self.site_numbers = Buffer(np.repeat(self.site_numbers.raw, factor))
         for touch in (*self.writes, *self.reads):
-            touch.cell, touch.k = touch.cell * factor, touch.k * factor
+            touch.cell, touch.k, touch.run = touch.cell * factor, touch.k * factor, None
         self.cells *= factor
         self.shift = shift
 
     def note_site(self, site: int, cell: Any, k: int, m: Any) -> None:
-        """Remember which store wrote the cells; free while there is only one store."""
+        """Remember which store wrote the cells; free while there is only one store, and within a slab."""
         if site not in self.sites:
             self.sites[site] = len(self.sites)
             if len(self.sites) == 2:
                 self.site_numbers = Buffer(np.zeros(self.cells, np.uint8))
         if self.site_numbers is not None:
-            number = np.full(k, min(self.sites[site], 255), np.uint8)
-            scatter(self.site_numbers, cell, number, k, low_bits(cell), m)
+            self.later.append((min(self.sites[site], 255), self.shift, cell, k, m))
+            self.later_lanes += cell.size
+            if self.later_lanes > LATER_LIMIT:
+                self.number_sites()
+
+    def number_sites(self) -> None:
+        """Write the numbers of the stores since the last call, in order."""
+        later, self.later, self.later_lanes = self.later, [], 0
+        for number, shift, cell, k, m in later:
+            finer = shift - self.shift
+            cell, k = cell << finer, k << finer
+            scatter(self.site_numbers, cell, np.full(k, number, np.uint8), k, low_bits(cell), m)
 
     def site_of(self, cell: int) -> int:
         """Return the store that wrote a cell last."""
+        self.number_sites()
         number = 0 if self.site_numbers is None else int(self.site_numbers.raw[cell])
         return list(self.sites)[min(number, len(self.sites) - 1)]
 
@@ -104,6 +118,13 @@ class Touch:
     kind: str
     value: Any = None
     n: int | None = None
+    run: slice | None = None  # all cells in order, without a gap
+
+    def find_run(self) -> None:
+        """Note that the (ascending) cells of all lanes follow each other."""
+        first, last = int(self.cell[0, 0]), int(self.cell[-1, -1])
+        if last - first == (self.own.size - 1) * self.k:
+            self.run = slice(first, last + self.k)
 
     @property
     def at(self) -> Any:
@@ -112,10 +133,22 @@ class Touch:
 
     def marks(self, buffer: Buffer) -> np.ndarray:
         """Return the marks of the touched cells, (G, B, cells)."""
+        if self.run is not None:
+            return buffer.view(4)[self.run].reshape(*self.own.shape, self.k)
+        if self.k == 1:
+            return buffer.view(4).take(self.cell)[..., None]
         return gather(buffer, self.at, np.int32, self.k, low_bits(self.at))
 
     def set_marks(self, buffer: Buffer, marks: np.ndarray) -> None:
         """Write marks for the active lanes."""
+        if self.run is not None:
+            buffer.view(4)[self.run] = marks.reshape(-1)
+        elif self.k == 1 and self.m is None:
+            buffer.view(4)[self.cell] = marks[..., 0]
+        else:
+            self.scatter_marks(buffer, marks)
+
+    def scatter_marks(self, buffer: Buffer, marks: np.ndarray) -> None:
         scatter(buffer, self.at, np.ascontiguousarray(marks), self.k, low_bits(self.at), self.m)
 
     @property
@@ -163,7 +196,7 @@ class GlobalRaces:
     def touch(self, machine: Any, site: int, region: Region, off: Any, nbytes: int, m: Any, kind: str) -> Touch:
         """Return the access as cells of the region's shadow."""
         shadow, own = self.shadow(region), self.own(machine)
-        cell, k = shadow.span(np.broadcast_to(off, own.shape), nbytes)
+        cell, k = shadow.span(off if off.shape == own.shape else np.broadcast_to(off, own.shape), nbytes)
         return Touch(machine, site, region, shadow, cell, k, own, m, kind)
 
     # --- accesses ----------------------------------------------------------------------------------------------------
@@ -175,6 +208,9 @@ class GlobalRaces:
         touch = self.touch(machine, site, region, off, nbytes, m, "write")
         touch.value, touch.n = value, n
         shadow = touch.shadow
+        ascending = is_ascending(touch.cell, touch.k)
+        if ascending and m is None:
+            touch.find_run()
         if shadow.sites:
             self.judge(touch, touch.marks(shadow.writers), "writes")
         if shadow.has_readers:
@@ -182,7 +218,7 @@ class GlobalRaces:
         own = touch.own_marks
         touch.set_marks(shadow.writers, own)
         shadow.note_site(site, touch.cell, touch.k, m)
-        if not is_ascending(touch.cell, touch.k):
+        if not ascending:
             met = touch.marks(shadow.writers) != own
             met = met if m is None else met & expand(m, touch.own.shape)[..., None]
             if met.any():

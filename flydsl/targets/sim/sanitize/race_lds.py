@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.findings import Finding
-from flydsl.targets.sim.memory import is_ascending
-from flydsl.targets.sim.sanitize.shadow import THREAD_BITS, Shadow, lanes_of, values_of
+from flydsl.targets.sim.memory import active_lanes, is_ascending
+from flydsl.targets.sim.sanitize.shadow import THREAD_BITS, WRITTEN, Shadow, lanes_of, values_of
 
 
 @dataclass
@@ -79,10 +79,38 @@ class LdsRaces:
         for pending_machine in self.machines(entries, machine):
             entries += pending_machine.pending.outstanding()
         if self.is_judging and (self.has_writes or any(kind_of(e) != "read" for e in entries)):
+            if self.is_apart(memory, entries):
+                self.has_writes = any(kind_of(e) != "read" for e in self.open)
+                return entries
             writes = [expanded(e) for e in entries if kind_of(e) != "read"]
             self.judge(machine, memory, writes, [e for e in entries if kind_of(e) == "read"])
         self.has_writes = any(kind_of(e) != "read" for e in self.open)
         return entries
+
+    def is_apart(self, memory: Any, entries: list) -> bool:
+        """Return whether the interval's writes are all to different cells and its reads to others: the usual case,
+        found with one flag per cell instead of marks."""
+        if memory.touched is None:
+            memory.touched = Shadow(len(memory.raw), self.cell_bytes)
+        touched, expected = memory.touched, 0
+        touched.clear_state()
+        for e in entries:
+            if kind_of(e) == "read":
+                continue
+            off, nbytes, m, lanes = extent(e)
+            if lanes is None:
+                return False
+            touched.set_state(off, nbytes, m, WRITTEN)
+            expected += lanes * nbytes
+        if np.count_nonzero(touched.state.raw) << touched.shift != expected:
+            return False
+        for e in entries:
+            if kind_of(e) == "read":
+                off, nbytes, m, _ = extent(e)
+                met = touched.any_written(off, nbytes)
+                if np.any(met if m is None else met & m):
+                    return False
+        return True
 
     def machines(self, entries: list[tuple], machine: Any) -> list[Any]:
         found = {id(e[1]): e[1] for e in entries if isinstance(e, tuple)}
@@ -233,6 +261,19 @@ class LdsRaces:
             "wave": thread // machine.wave_size,
             "lane": thread % machine.wave_size,
         }
+
+
+def extent(entry: tuple | Access) -> tuple[Any, int, Any, int | None]:
+    """Return (offsets, bytes, mask, active lanes) of an access; lanes are None where several share an offset."""
+    if isinstance(entry, Access):
+        return entry.off, entry.nbytes, None, len(entry.off)
+    _, machine, _, off, nbytes, m, _, _, _ = entry
+    if m is None:
+        m = machine.mask0
+    if off.ndim == 0 or off.shape[1] == 1 or off.shape[0] != machine.G:
+        return off, nbytes, m, None
+    shape = (machine.G, machine.B)
+    return off, nbytes, m, machine.G * machine.B if m is None else len(active_lanes(m, shape))
 
 
 def kind_of(entry: tuple | Access) -> str:

@@ -92,6 +92,18 @@ class Shadow:
             return (gather(self.state, cell, np.int64, 2, bits) != good).any(axis=-1)
         return (gather(self.state, cell, np.uint8, k, bits) != WRITTEN).any(axis=-1)
 
+    def clear_state(self) -> None:
+        """Make every cell UNWRITTEN."""
+        self.state.raw.fill(UNWRITTEN)
+
+    def any_written(self, off: Any, nbytes: int) -> Any:
+        """Return per lane whether some accessed cell is WRITTEN, in a shadow of UNWRITTEN and WRITTEN cells."""
+        cell, k = self.span(off, nbytes)
+        bits = low_bits(cell)
+        if k in _WORDS:
+            return gather(self.state, cell, _WORDS[k], None, bits) != 0
+        return (gather(self.state, cell, np.uint8, k, bits) != 0).any(axis=-1)
+
     def states(self, off: Any, nbytes: int) -> np.ndarray:
         """Return the states of the accessed cells, (lanes, cells)."""
         cell, k = self.span(off, nbytes)

@@ -11,13 +11,14 @@ from flydsl.targets.sim.sanitize.holes import report_holes
 from flydsl.targets.sim.sanitize.needless import Needless
 from flydsl.targets.sim.sanitize.race_global import GlobalRaces
 from flydsl.targets.sim.sanitize.race_lds import Access, LdsRaces
+from flydsl.targets.sim.sanitize.stale import StaleTiles
 from flydsl.targets.sim.sanitize.uninit import UninitCheck
 
 
 def make_watch(launch: Any, text: Any) -> Watch | None:
     """Return the watcher of a launch, or None when no check needs one."""
     options = launch.options
-    if not any(options.has(c) for c in ("uninit", "race", "waits", "banks", "holes", "needless")):
+    if not any(options.has(c) for c in ("uninit", "race", "waits", "banks", "holes", "needless", "stale")):
         return None
     return Watch(launch, text)
 
@@ -41,6 +42,7 @@ class Watch:
         self.has_several_waves = -(-np.prod(launch.config.block) // launch.wave_size) > 1
         self.banks = BankReport(launch.arch) if options.has("banks") else None
         self.lds_races: LdsRaces | None = None
+        self.stale: StaleTiles | None = None
         self.needless: Needless | None = None
         if options.has("needless"):
             judges = self.has_several_waves and not self.shares_global()
@@ -51,8 +53,9 @@ class Watch:
         reads, writes = set(self.text.reads), set(self.text.writes)
         if self.text.has_sync or (writes and None in reads) or (reads and None in writes):
             return True
-        numbers = [{self.launch.bases[i].number for i in s if self.launch.bases[i] is not None} for s in (reads, writes)]
-        return bool(numbers[0] & numbers[1])
+        bases = self.launch.bases
+        read, written = ({bases[i].number for i in s if bases[i] is not None} for s in (reads, writes))
+        return bool(read & written)
 
     def tracked(self) -> set[int] | None:
         """Return the allocations whose reads matter: those that are written too (None: all)."""
@@ -63,9 +66,11 @@ class Watch:
 
     # --- intervals ---------------------------------------------------------------------------------------------------
 
-    def start_slab(self) -> None:
+    def start_slab(self, slab: Any) -> None:
         """New workgroups: their LDS has no history."""
-        collects = self.has_race or self.needless is not None
+        if self.launch.options.has("stale"):
+            self.stale = StaleTiles(self.text.cell_bytes["l"], len(slab.lds.raw))
+        collects = self.has_race or self.needless is not None or self.stale is not None
         self.lds_races = LdsRaces(self.text.cell_bytes["l"], self.launch.wave_size) if collects else None
         if self.lds_races is not None:
             self.lds_races.is_judging = self.has_race
@@ -101,6 +106,8 @@ class Watch:
             entries = self.lds_races.close(machine, machine.slab.lds, groups)
             if self.needless is not None and groups is None:
                 self.needless.interval(machine, sites, entries)
+            if self.stale is not None and groups is None:
+                self.stale.interval(machine, entries)
         if self.races is not None and groups is None:
             self.races.close()
 

@@ -9,7 +9,7 @@ TRANSCENDENTAL = "transcendental functions (within 2 ulp)"
 LDS_LATENCY = "LDS stores (finished at a bare s_barrier)"
 SPLIT = "split barriers (the wait counts as the barrier)"
 FENCES = "order by fences and ordered atomics (reads of other workgroups are not judged)"
-EXACT_MATH = ("abs", "copysign", "floor", "ceil", "trunc", "round", "roundeven", "fma", "ctlz", "cttz", "ctpop", "isnan", "sqrt")
+EXACT_MATH = frozenset("abs copysign floor ceil trunc round roundeven fma ctlz cttz ctpop isnan sqrt".split())
 ROCDL_MATH = ("exp2", "exp", "log", "sin", "cos", "rcp", "rsq", "sqrt", "tanh")
 
 
