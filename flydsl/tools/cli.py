@@ -10,6 +10,7 @@ import sys
 COMMANDS = {
     "compile": ("compile_command", "compile a jit function of a file and print IR, ISA or code"),
     "cache": ("cache_command", "list, explain and clear the disk cache"),
+    "report": ("report_command", "say what code a kernel became: registers, occupancy, spills, instructions, main loop"),
     "sim": ("sim_command", "run a torch program written for a GPU without one"),
     "doctor": ("doctor", "say what is installed, which devices and tools there are, and what is missing"),
     "layout": ("layout_command", "evaluate, print and draw a layout"),

@@ -1,6 +1,7 @@
 """`flydsl compile FILE:FUNCTION`: the IR or the code of one specialisation of a jit function.
 
-The arguments come from `--arg` (`f32[64,128]`, `i32:5`, `const:4`), or from the first call of the function when FILE runs as a script.
+The arguments come from `--arg` (`f32[64,128]`, `i32:5`, `const:4`), or from the first call of the function when
+FILE runs as a script.
 """
 
 from __future__ import annotations
@@ -26,18 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("function", metavar="FILE:FUNCTION", help="a file and the name of a @flyc.jit function in it")
     parser.add_argument("--arch", help="target chip, such as gfx942")
     parser.add_argument("--emit", choices=EMIT, default="isa", help="what to print (default: isa)")
-    parser.add_argument("--arg", action="append", default=[], help="f32[64,128] tensor, i32:5 scalar, const:4 constant")
+    parser.add_argument(
+        "--arg", action="append", default=[], help="f32[64,128] tensor, i32:5 scalar, const:4 constant"
+    )
     parser.add_argument("-o", "--output", help="write to this file instead of standard output")
 
 
 def run(args: argparse.Namespace) -> int:
-    path, _, name = args.function.rpartition(":")
-    if not path or not pathlib.Path(path).is_file():
-        raise CompileCommandFunction(wanted=args.function, problem="there is no such file", found="")
-    overrides = {"COMPILE_ONLY": None, **({"ARCH": args.arch, "FLYDSL_GPU_ARCH": args.arch} if args.arch else {})}
-    with env.override(**overrides):
-        artifact = _compile(path, name, args.arg)
-        data = emit(artifact, args.emit)
+    with env.override(**({"ARCH": args.arch, "FLYDSL_GPU_ARCH": args.arch} if args.arch else {})):
+        data = emit(artifact_of(args.function, args.arg), args.emit)
     if args.output:
         pathlib.Path(args.output).write_bytes(data if isinstance(data, bytes) else data.encode())
     elif isinstance(data, bytes):
@@ -55,6 +53,18 @@ def emit(artifact: Any, what: str) -> str | bytes:
         return artifact.ir
     generated = artifact.codegen(("isa" if what == "llvm" else what,))
     return generated.llvm_ir if what == "llvm" else getattr(generated, what)
+
+
+def artifact_of(wanted: str, arguments: list[str]) -> Any:
+    """Return the artifact of `FILE:FUNCTION` for arguments in text form; without any, of its first call when FILE runs.
+
+    Raises   CompileCommandFunction: no such file or function, or it is never called
+    """
+    path, _, name = wanted.rpartition(":")
+    if not path or not pathlib.Path(path).is_file():
+        raise CompileCommandFunction(wanted=wanted, problem="there is no such file", found="")
+    with env.override(COMPILE_ONLY=None):
+        return _compile(path, name, arguments)
 
 
 def _compile(path: str, name: str, arguments: list[str]) -> Any:

@@ -38,6 +38,25 @@ _MATCHERS = tuple((name, re.compile(pattern)) for name, pattern in _GROUPS)
 _INSTRUCTION = re.compile(r"^\s+((?:s|v|ds|buffer|global|flat|scratch|tensor|cluster|image|tbuffer)_[a-z0-9_]+)")
 
 
+@dataclass(frozen=True)
+class Loop:
+    """An innermost loop: from its label to the branch back. `lines` are its instructions as LLVM prints them."""
+
+    label: str
+    lines: tuple[str, ...] = field(repr=False)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions one trip has, if no branch inside is taken."""
+        return len(self.lines)
+
+    @property
+    def matrix(self) -> int:
+        """How many of them are MFMA or WMMA."""
+        return self.counts["mfma"] + self.counts["wmma"]
+
+
 @dataclass
 class KernelStats:
     """Counts of one kernel; `widths` maps e.g. `global_loads` to a count per access width in bits.
@@ -62,6 +81,7 @@ class KernelStats:
     instructions: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     mnemonics: Counter[str] = field(default_factory=Counter)
+    loops: tuple[Loop, ...] = ()
     widths: dict[str, Counter[int]] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> int:
@@ -75,11 +95,29 @@ class KernelStats:
         """Spilled registers of both kinds."""
         return self.vgpr_spills + self.sgpr_spills
 
+    @property
+    def max_blocks_per_cu(self) -> int:
+        """How many workgroups one compute unit holds: bounded by registers, LDS and wave slots."""
+        chip = chips.get(self.arch)
+        waves = -(-(self.workgroup or 256) // (self.wave_size or chip.wave_size))
+        return self.occupancy * chip.simds // waves
+
+    @property
+    def main_loop(self) -> Loop | None:
+        """The loop with the most matrix instructions, else the longest; of nested ones the inner."""
+        return max(self.loops, key=lambda loop: (loop.matrix, loop.instructions), default=None)
+
+    @property
+    def matrix_share(self) -> float:
+        """The part of the main loop's instructions that are MFMA or WMMA, 0 to 1; 0 without a loop."""
+        loop = self.main_loop
+        return loop.matrix / loop.instructions if loop else 0.0
+
 
 def fact_names() -> tuple[str, ...]:
     """Return the names that `assert_isa` understands."""
     held = tuple(f.name for f in fields(KernelStats) if f.type == "int")
-    return (*held, "spills", *(name for name, _ in _GROUPS))
+    return (*held, "spills", "max_blocks_per_cu", "matrix_share", *(name for name, _ in _GROUPS))
 
 
 def isa_stats(isa_text: str, arch: str | None = None) -> dict[str, KernelStats]:
@@ -92,7 +130,9 @@ def isa_stats(isa_text: str, arch: str | None = None) -> dict[str, KernelStats]:
         if found is None:
             raise ValueError("the ISA text has no .amdgcn_target line; pass arch=")
         arch = found[1]
-    stats = {name: KernelStats(name, arch) for name in re.findall(r"^\s*\.amdhsa_kernel (\S+)", isa_text, re.MULTILINE)}
+    stats = {
+        name: KernelStats(name, arch) for name in re.findall(r"^\s*\.amdhsa_kernel (\S+)", isa_text, re.MULTILINE)
+    }
     _count(isa_text, stats)
     _read_metadata(isa_text, stats)
     chip = chips.get(arch)
@@ -104,28 +144,55 @@ def isa_stats(isa_text: str, arch: str | None = None) -> dict[str, KernelStats]:
 
 def _count(isa_text: str, stats: dict[str, KernelStats]) -> None:
     current = last = None
+    body: list[str] = []
     for line in isa_text.splitlines():
         if line and not line[0].isspace():
             label = line.split(":", 1)[0]
             if label in stats:
                 current = last = stats[label]
+                body = []
             elif label.startswith(".Lfunc_end"):
+                if current is not None:
+                    current.loops = _loops(body)
                 current = None
+            elif current is not None and line.startswith(".L"):
+                body.append(f"{label}:")
             elif line.startswith("; codeLenInByte = ") and last is not None:
                 last.code_bytes = int(line.rsplit("=", 1)[1])
         elif current is not None and (found := _INSTRUCTION.match(line)):
+            body.append(line.split(";", 1)[0].strip())
             _note(current, found[1])
+
+
+def _loops(body: list[str]) -> tuple[Loop, ...]:
+    """Return the innermost loops of a kernel's instructions and labels."""
+    labels = {line[:-1]: i for i, line in enumerate(body) if line.endswith(":")}
+    spans: dict[int, int] = {}
+    for i, line in enumerate(body):
+        if line.startswith(("s_cbranch", "s_branch")) and (start := labels.get(line.split()[-1], i)) < i:
+            spans[start] = i  # the last branch back ends the loop
+    found = []
+    for start, end in spans.items():
+        if not any(start < other <= end for other in spans):
+            lines = tuple(line for line in body[start : end + 1] if not line.endswith(":"))
+            counts = Counter(group for line in lines if (group := group_of(line.split()[0])))
+            found.append(Loop(body[start][:-1], lines, counts))
+    return tuple(found)
+
+
+def group_of(mnemonic: str) -> str | None:
+    """Return the group that an instruction is counted in."""
+    return next((group for group, matcher in _MATCHERS if matcher.match(mnemonic)), None)
 
 
 def _note(kernel: KernelStats, mnemonic: str) -> None:
     kernel.instructions += 1
     kernel.mnemonics[mnemonic] += 1
-    for group, matcher in _MATCHERS:
-        if matcher.match(mnemonic):
-            kernel.counts[group] += 1
-            if (bits := access_bits(mnemonic)) and group not in ("valu", "salu", "mfma", "wmma"):
-                kernel.widths.setdefault(group, Counter())[bits] += 1
-            return
+    group = group_of(mnemonic)
+    if group is not None:
+        kernel.counts[group] += 1
+        if (bits := access_bits(mnemonic)) and group not in ("valu", "salu", "mfma", "wmma"):
+            kernel.widths.setdefault(group, Counter())[bits] += 1
 
 
 def access_bits(mnemonic: str) -> int:
@@ -179,18 +246,28 @@ _COMPARISONS = {
 }
 
 
-def assert_isa(isa_text: str, kernel: str | None = None, arch: str | None = None, **facts: int) -> None:
+def assert_isa(isa_text: str, kernel: str | None = None, arch: str | None = None, **facts: float) -> None:
     """Check facts of ISA text: `assert_isa(isa, spills=0, mfma__ge=32, vgprs__le=128)`.
 
     Raises   AssertionError: lists each fact that does not hold; KeyError: no such kernel; AttributeError: no
     such fact
     """
     stats = isa_stats(isa_text, arch)
-    chosen = [stats[kernel]] if kernel is not None else list(stats.values())
+    assert_stats([stats[kernel]] if kernel is not None else list(stats.values()), **facts)
+
+
+def assert_stats(kernels: list[KernelStats], **facts: float) -> None:
+    """Check facts of kernels; the comparison is a suffix: `__ge`, `__le`, `__gt`, `__lt`, `__ne`, none for equality.
+
+    Raises   AssertionError: lists each fact that does not hold; AttributeError: no such fact or comparison
+    """
     wrong = []
-    for one in chosen:
+    for one in kernels:
         for key, wanted in facts.items():
             name, _, comparison = key.partition("__")
+            if comparison not in _COMPARISONS:
+                known = ", ".join(filter(None, _COMPARISONS))
+                raise AttributeError(f"{key!r}: no comparison {comparison!r}; known: {known}")
             value = getattr(one, name)
             if not _COMPARISONS[comparison](value, wanted):
                 wrong.append(f"{one.name}: {name} is {value}, wanted {comparison or '=='} {wanted}")
