@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import NamedTuple
 
 _ITERATIONS = 100
 _NOT_MODELLED = re.compile(r"^s_(cbranch|branch|endpgm)")
@@ -28,37 +27,42 @@ def find() -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
-class Cycles(NamedTuple):
-    """Cycles of one repetition; `has_waits`: whether wait instructions stall in the model."""
-
-    count: float
-    has_waits: bool
-
-
-def cycles(lines: Sequence[str], arch: str) -> Cycles | None:
+def cycles(lines: Sequence[str], arch: str) -> float | None:
     """Return the cycles of one repetition of `lines` (instructions; branches are left out); None without a model.
 
-    llvm-mca 19 crashes on buffer loads where it models waits (its AMDGPU custom behaviour), so those loops are counted
-    without. Lines that the installed llvm-mca does not know make it fail as a whole: an old one says None for a
-    new chip.
+    Lines that the installed llvm-mca does not know make it fail as a whole: an old one says None for a new chip.
     """
     tool = find()
-    body = [line for line in lines if not _NOT_MODELLED.match(line)]
+    body = [_modelled(line) for line in lines if not _NOT_MODELLED.match(line)]
     if tool is None or not body:
         return None
-    command = [
-        tool,
-        "-mtriple=amdgcn-amd-amdhsa",
-        f"-mcpu={arch}",
-        f"-iterations={_ITERATIONS}",
-        "-instruction-info=false",
-    ]
-    command += ["-resource-pressure=false", "-"]
-    for has_waits in (True, False):
-        count = _run(command if has_waits else [*command, "-disable-cb"], "\n".join(body) + "\n")
-        if count is not None:
-            return Cycles(count / _ITERATIONS, has_waits)
-    return None
+    command = [tool, "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={arch}", f"-iterations={_ITERATIONS}", "-"]
+    count = _run([*command, "-instruction-info=false", "-resource-pressure=false"], "\n".join(body) + "\n")
+    return None if count is None else count / _ITERATIONS
+
+
+_BUFFER = re.compile(r"buffer_(load|store)_(\w+) (.*)")
+
+
+def _modelled(line: str) -> str:
+    """Return an instruction as llvm-mca can take it: its version 19 crashes on buffer accesses, so they become global
+    ones of the same width, which LLVM's model gives the same latency.
+    """
+    found = _BUFFER.match(line)
+    if found is None:
+        return line
+    operands = [o.strip() for o in found[3].split(",")]
+    into_lds = operands[-1].endswith(" lds")
+    address = operands[0] if into_lds else operands[1]
+    number = int(re.sub(r"\D.*", "", address.lstrip("v[")) or 0) & ~1
+    pair = f"v[{number}:{number + 1}]"
+    if into_lds:
+        return f"global_load_lds_{found[2]} {pair}, off"
+    return (
+        f"global_load_{found[2]} {operands[0]}, {pair}, off"
+        if found[1] == "load"
+        else f"global_store_{found[2]} {pair}, {operands[0]}, off"
+    )
 
 
 def _run(command: list[str], text: str) -> int | None:
