@@ -8,15 +8,16 @@ and costs one op. What a thread of a tiled copy or tiled MMA gets of a tensor is
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flydsl.atoms import CopyOp, MmaOp
+from flydsl.atoms import MFMA, CopyOp, MmaOp
 from flydsl.atoms import copy_atom as plain_copy_atom
 from flydsl.atoms import tiled_copy as tc
 from flydsl.atoms import tiled_mma as tm
 from flydsl.atoms.copy_ops import CopyAtom as PlainCopyAtom
-from flydsl.diag import AtomExpected, AtomOperation, StateValue
+from flydsl.diag import AtomExpected, AtomOperation, StateValue, user_span
 from flydsl.dialects import laws
 from flydsl.dialects.atom_values import MMA_OPS
 from flydsl.expr.enum import MmaOperand
@@ -414,7 +415,17 @@ def make_mma_atom(mma_op_type: MmaOp) -> MmaAtom:
             got=_shown_op(mma_op_type),
         )
     trace = active.trace
+    if trace is not None and isinstance(mma_op_type, MFMA) and mma_op_type.reads_as_fnuz(trace.arch):
+        _warn_of_fnuz(mma_op_type, trace.arch)
     return wrap(mma_op_type if trace is None else mma_op_type.check(trace.arch))
+
+
+def _warn_of_fnuz(op: MFMA, arch: str) -> None:
+    """Say at the user's line that the chip decodes OCP codes as FNUZ: other numbers."""
+    text = f"{arch} reads the operands of {op.short} as FNUZ, not OCP: convert the data to fx.Float8E4M3FNUZ for this chip"
+    place = user_span()
+    file, line = (place.file, place.line) if place else ("<kernel>", 1)
+    warnings.warn_explicit(text, UserWarning, file, line)
 
 
 def atom_set_value(atom: Any, field: str | Mapping[str, Any], value: Any = None) -> Any:

@@ -1,5 +1,7 @@
 """Constructors of copy and matrix atoms: printed forms of the reference, and chips."""
 
+import warnings
+
 import pytest
 
 from flydsl.expr import rocdl
@@ -91,3 +93,27 @@ def test_sync_scopes():
         "singlethread",
     )
     assert (scope.OneAs, scope.AgentOneAs, scope.SingleThreadOneAs) == ("one-as", "agent-one-as", "singlethread-one-as")
+
+
+def test_ocp_operands_on_a_fnuz_chip_are_announced():
+    """gfx942 decodes 8-bit floats as FNUZ: the type is accepted, as by the reference, with a warning; gfx950 says nothing."""
+    import numpy as np
+
+    import flydsl.compiler as flyc
+    import flydsl.expr as fx
+    from flydsl.utils import env
+
+    @flyc.kernel
+    def kernel(out: fx.Tensor):
+        fx.make_mma_atom(fx.rocdl.MFMA(16, 16, 32, fx.Float8E4M3FN))
+
+    @flyc.jit
+    def launch(out: fx.Tensor):
+        kernel(out).launch(grid=1, block=64)
+
+    out = np.zeros(1, np.float32)
+    with env.override(ARCH="gfx942", FLYDSL_GPU_ARCH="gfx942"), pytest.warns(UserWarning, match="FNUZ"):
+        launch(out)
+    with env.override(ARCH="gfx950", FLYDSL_GPU_ARCH="gfx950"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        launch(out)
