@@ -10,6 +10,7 @@ from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
 from flydsl.ir import Trace, ir, print_op
 from flydsl.ir.verify import verify
 from flydsl.passes.registry import run_pass
+from flydsl.passes.warn_suspicious import check_lowered, check_traced
 from flydsl.pipeline import TO_LOWERED
 from flydsl.utils import env
 from flydsl.utils.logger import log
@@ -42,6 +43,8 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     dumper = Dumper(kernels[0] if len(kernels) == 1 else name) if dumping() else None
     timer = StageTimer(name)
     verify(module, "tracing")
+    if env.compile.warn:
+        check_traced(module)
     timer.mark("verify")
     origin = module.operation.clone().operation  # passes rewrite the module in place; a copy is cheaper than its text
     if env.debug.print_origin_ir or env.debug.level >= 4:
@@ -49,6 +52,8 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     if dumper:
         dumper.write("origin", print_op(module, locations=True))
     module = MlirCompiler.compile(module, trace=trace, dumper=dumper, timer=timer)
+    if env.compile.warn:
+        check_lowered(module)
     artifact = CompiledArtifact(name, trace.arch, module, CodegenRequest.of(context.hints), origin, tuple(kernels))
     if (dumper or env.compile.compile_only or env.debug.dump_asm) and artifact.is_lowered:
         _generate(artifact, dumper)

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flydsl import layout as la
-from flydsl.compiler.jit_argument import JitArgument, MemRefJitArg, NumericJitArg, PointerJitArg, StreamJitArg
 from flydsl.compiler.jit_executor import CompiledArtifact
 from flydsl.compiler.jit_function import JitFunction
-from flydsl.diag import NotExportable
+from flydsl.compiler.parameters import described_parameters, exportable
 from flydsl.runtime import stored_artifact as stored
 from flydsl.runtime.disk_cache import Entry
 from flydsl.runtime.exported import FORMAT
@@ -31,7 +29,7 @@ def export(path: str | Path, function: JitFunction, *args: Any, archs: Sequence[
         "export": FORMAT,
         "name": first.name,
         "kernels": list(first.kernel_names),
-        "parameters": parameters(arguments),
+        "parameters": exportable(described_parameters(arguments)),
         "archs": list(artifacts),
     }
     entry = Entry(facts)
@@ -56,33 +54,6 @@ def materialise(
                 artifact.code_object()
             artifacts[artifact.arch] = artifact
     return artifacts
-
-
-def parameters(arguments: Sequence[tuple[str, JitArgument]]) -> list[dict[str, Any]]:
-    """Return what the launch's arguments must be, as JSON values; constants are left out.
-
-    Raises   NotExportable: an argument of a class of the user's
-    """
-    return [_parameter(name, argument) for name, argument in arguments if argument.ir_types()]
-
-
-def _parameter(name: str, argument: JitArgument) -> dict[str, Any]:
-    if isinstance(argument, MemRefJitArg):
-        layout = argument.plain.layout
-        shape, stride = ([None if isinstance(n, la.Sym) else n for n in _modes(x)] for x in (layout.shape, layout.stride))
-        stride_bits = argument.stride_width
-        return {"kind": "tensor", "name": name, "elem": argument.dtype, "shape": shape, "stride": stride, "stride_bits": stride_bits}
-    if isinstance(argument, PointerJitArg):
-        return {"kind": "pointer", "name": name, "elem": argument.plain.elem}
-    if isinstance(argument, NumericJitArg):
-        return {"kind": "number", "name": name, "elem": argument.dsl_type.element.mlir, "dtype": argument.dsl_type.__name__}
-    if isinstance(argument, StreamJitArg):
-        return {"kind": "stream", "name": name}
-    raise NotExportable(problem=f"parameter `{name}` is a {type(argument).__name__}")
-
-
-def _modes(x: Any) -> tuple:
-    return x if isinstance(x, tuple) else (x,)
 
 
 def _sections(artifact: CompiledArtifact) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
 from flydsl.compiler.host_program import host_function
+from flydsl.compiler.parameters import described_parameters, exportable
 from flydsl.compiler.jit_argument import compiled_argument
 from flydsl.ir import get_context, ir, make_context, parse_module, print_op
 from flydsl.runtime import host_math
@@ -243,12 +244,13 @@ def _keep_nothing(entry: Entry) -> None:
 class CompiledFunction:
     """A function compiled for one signature. Called with positional arguments of that signature; others are refused."""
 
-    def __init__(self, function: Any, artifact: CompiledArtifact, signatures: tuple, args: Sequence[Any]):
+    def __init__(self, function: Any, artifact: CompiledArtifact, arguments: Sequence[tuple[str, Any]]):
         self._function = function
+        self._parameters = described_parameters(arguments)
         self.artifact = artifact
-        self._signatures = signatures
+        self._signatures = tuple(argument.signature() for _, argument in arguments)
         self._calls: tuple[Callable, ...] = ()
-        self._count = len(args)
+        self._count = len(arguments)
 
     def __call__(self, *args: Any) -> None:
         if len(args) == self._count:
@@ -268,6 +270,16 @@ class CompiledFunction:
         if pattern is not None and len(self._calls) < MOST_PATTERNS:
             self._calls = (*self._calls, pattern.call)
             self._count = len(args)
+
+    def export_to_c(self, file_path: str, file_name: str, function_prefix: str = "") -> str:
+        """Write `<file_name>.o`, `.h`, `.json` and the code object into a folder; return the exported symbol (`compiler.export_c`).
+
+        Raises   FileNotFoundError, ExportName, NotExportable
+        """
+        from flydsl.compiler.export_c import export_to_c
+
+        parameters = exportable(self._parameters)
+        return export_to_c(file_path, file_name, function_prefix, self.artifact.name, parameters, [self.artifact])
 
     def max_blocks_per_cu(self) -> int:
         """Return how many workgroups of the first kernel fit one compute unit, by registers and LDS."""

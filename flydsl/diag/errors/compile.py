@@ -10,6 +10,7 @@ __all__ = [
     "CompileCommandArgument",
     "CompileCommandFunction",
     "DynamicSharedTooSmall",
+    "ExportName",
     "ExportedArch",
     "ExportedArgument",
     "ExportedCount",
@@ -252,3 +253,10 @@ class ExportedArgument(UserError, TypeError):
     what = "the exported `{function}` cannot take this `{parameter}`: got {got}"
     why = "it was compiled for {wanted}"
     fix = "pass what it was compiled for, or export the function for these arguments"
+
+
+class ExportName(UserError, ValueError):
+    code = "FLY_EXPORT_NAME"
+    what = "cannot export under the name '{name}': {problem}"
+    why = "the name becomes a file or a symbol of C"
+    fix = "give another base name or function_prefix"
