@@ -4,13 +4,15 @@
 """
 
 import importlib
+import warnings
 
-from flydsl.diag.base import FlyError, InternalError, MissingTool, Unsupported, UserError, catalogue
+from flydsl.diag.base import FlyError, FlyWarning, InternalError, MissingTool, Unsupported, UserError, catalogue
 from flydsl.diag.render import render, snippet
 from flydsl.diag.source import Span, is_internal, mark_internal, position, span_of, user_chain, user_frame, user_span
 
 __all__ = [
     "FlyError",
+    "FlyWarning",
     "InternalError",
     "MissingTool",
     "Span",
@@ -26,7 +28,15 @@ __all__ = [
     "user_chain",
     "user_frame",
     "user_span",
+    "warn",
 ]
+
+
+def warn(warning: FlyWarning) -> None:
+    """Issue a warning at its place: once per line, as Python's filters say."""
+    place = warning.span
+    file, line = (place.file, place.line) if place else ("<kernel>", 1)
+    warnings.warn_explicit(warning, None, file, line)
 
 
 def __getattr__(name: str):

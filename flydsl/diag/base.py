@@ -43,6 +43,7 @@ class FlyError(Exception):
             setattr(self, f"{name}_" if hasattr(type(self), name) else name, value)
         self.spans = (at,) if at is not None else user_chain()
         self.extra_notes = tuple(notes)
+        self.others: tuple[BaseException, ...] = ()  # independent errors of the same kernel
         super().__init__(self.message)
 
     @property
@@ -67,6 +68,10 @@ class FlyError(Exception):
         from flydsl.diag.render import render
 
         return render(self)
+
+
+class FlyWarning(FlyError, UserWarning):
+    """Code that works and is probably not meant, or slow without need."""
 
 
 class UserError(FlyError):

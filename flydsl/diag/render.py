@@ -4,9 +4,9 @@ import os
 import sys
 
 from flydsl.diag.base import FlyError
-from flydsl.diag.source import Span
+from flydsl.diag.source import Span, raised_at
 
-_RED, _BLUE, _BOLD, _OFF = "\x1b[1;31m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
+_RED, _YELLOW, _BLUE, _BOLD, _OFF = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
 
 
 def use_colour() -> bool:
@@ -18,7 +18,10 @@ def render(error: FlyError, colour: bool | None = None) -> str:
     """Return the whole text of `error`."""
     colour = use_colour() if colour is None else colour
     red, blue, bold, off = (_RED, _BLUE, _BOLD, _OFF) if colour else ("",) * 4
-    lines = [f"{red}error[{error.code}]{off}{bold}: {error.message}{off}"]
+    word = "error"
+    if isinstance(error, Warning):
+        word, red = "warning", _YELLOW if colour else ""
+    lines = [f"{red}{word}[{error.code}]{off}{bold}: {error.message}{off}"]
     if error.spans:
         lines += snippet(error.spans[0], blue, off, caller=error.spans[1:])
     for note in error.extra_notes:
@@ -27,7 +30,17 @@ def render(error: FlyError, colour: bool | None = None) -> str:
         lines.append(f"  {blue}why:{off} {error.reason}")
     if error.advice:
         lines.append(f"  {blue}fix:{off} {error.advice}")
+    for other in error.others:
+        lines += ["", _other(other, colour)]
     return "\n".join(lines)
+
+
+def _other(error: BaseException, colour: bool) -> str:
+    """Return the text of an error that was found beside another; Python's own errors get the place where they arose."""
+    if isinstance(error, FlyError):
+        return render(error, colour)
+    span = raised_at(error)
+    return "\n".join([f"error: {type(error).__name__}: {error}", *(snippet(span) if span else ())])
 
 
 def snippet(span: Span, blue: str = "", off: str = "", caller: tuple[Span, ...] = (), note: str = "") -> list[str]:

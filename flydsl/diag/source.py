@@ -88,6 +88,17 @@ def span_of(frame: FrameType) -> Span:
     return Span(frame.f_code.co_filename, line, column, end_column, frame.f_code.co_name)
 
 
+def raised_at(error: BaseException) -> Span | None:
+    """Return the innermost place of the user's code in an error's traceback."""
+    found, tb = None, error.__traceback__
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if not is_internal(code):
+            found = Span(code.co_filename, *position(code, tb.tb_lasti), code.co_name)
+        tb = tb.tb_next
+    return found
+
+
 def user_span() -> Span | None:
     """Return the place in the user's code from which the package was called, or None."""
     frame = user_frame(sys._getframe(1))

@@ -12,6 +12,7 @@ from math import gcd
 from typing import Any
 
 from flydsl import layout as la
+from flydsl.atoms.copy_ops import SHARED
 from flydsl.atoms.copy_ops import CopyAtom as PlainCopyAtom
 from flydsl.diag import (
     CopyCalls,
@@ -23,6 +24,8 @@ from flydsl.diag import (
     CopyValues,
     GatherShape,
     PredicateShape,
+    VectorMisaligned,
+    warn,
 )
 from flydsl.dialects.values import REGISTER, inner_text
 from flydsl.expr.algebra import slice as slice_tensor
@@ -114,8 +117,19 @@ def check_copy(atom: PlainCopyAtom, src: Any, dst: Any) -> None:
             raise CopyValues(operand=operand, mode=mode, atom=atom.short, count=values, notes=_both(src, dst))
         calls.append([sizes[0] // values, *sizes[1:]])
         _check_adjacent(atom, side, view, values)
+    for view in (src, dst):
+        _warn_misaligned(atom, view)
     if calls[0] != calls[1]:
         raise CopySizes(src=src.layout, dst=dst.layout, src_calls=_counts(calls[0]), dst_calls=_counts(calls[1]))
+
+
+def _warn_misaligned(atom: PlainCopyAtom, view: MemRef) -> None:
+    """Warn where a wide access of LDS is not known to be aligned; global memory takes any multiple of 4 bytes alike."""
+    bits, ptr = atom.op.bits, view.ptr
+    if ptr.space == SHARED and bits > atom.val_bits:
+        align = ptr.align_bytes or max(1, element_bits(ptr.elem) // 8)
+        if align < bits // 16:
+            warn(VectorMisaligned(bits=bits, align=align))
 
 
 def check_call(atom: PlainCopyAtom, src: Any, dst: Any) -> None:
@@ -130,6 +144,7 @@ def check_call(atom: PlainCopyAtom, src: Any, dst: Any) -> None:
         if count != values:
             operand = argument(side, _NAMES[side])
             raise CopyCalls(operand=operand, layout=view.layout, atom=atom.short, count=values, notes=_both(src, dst))
+        _warn_misaligned(atom, view)
         _check_adjacent(atom, side, view, values)
 
 

@@ -5,6 +5,7 @@ The code that `rewrite.if_` makes asks the object that `branch()` returns: `then
 
 from typing import Any
 
+from flydsl.diag import PythonSideEffect, warn
 from flydsl.frontend.carry import Mismatch
 from flydsl.frontend.escape import note_region_local
 from flydsl.frontend.heap import Heap, put
@@ -45,6 +46,8 @@ class Branch:
 
     def __init__(self, site: Site, cond: Any):
         self.site = site
+        for call, place in site.effects:
+            warn(PythonSideEffect(call=call, at=place))
         self.region = IfRegion(cond)
         self.after_then: list | None = None
 

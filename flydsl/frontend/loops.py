@@ -89,6 +89,7 @@ class ForLoop:
             self._region = CountedWhileRegion(self._bounds, inits)
         arguments = self._region.arguments
         if self._init is not None:
+            self._region.op.attributes["fly.init"] = ir.IntegerAttr.get(active.trace.types.i32, len(self._init.values))
             arguments = self._init.enter(arguments)
         return self._carry.enter(arguments)
 

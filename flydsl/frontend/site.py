@@ -40,6 +40,7 @@ class Site:
     resets: tuple[str, ...] = ()  # flags that are false at the start of an iteration
     has_else: bool = False
     has_tuple_target: bool = False
+    effects: tuple[tuple[str, Span], ...] = ()  # `if`: Python calls in its branches that show outside
     carried: tuple[str, ...] = ()  # loops: names that `enter` binds
 
     def pick(self, variables: dict) -> list:

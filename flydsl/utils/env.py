@@ -1,4 +1,5 @@
-"""Every switch of the package: name, type, default, one line of help, and whether it changes the code that is generated.
+"""Every switch of the package: name, type, default, one line of help, and whether it changes the code that is
+generated.
 
 Values are read from the environment at each access. Standard library only.
 
@@ -21,8 +22,8 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 class EnvOption(Generic[T]):
     """One switch.
 
-    `in_key`: a different value may give different code, so it is part of the cache key. `watched`: a call of a jit function notices a
-    change; what is in the key is watched, too.
+    `in_key`: a different value may give different code, so it is part of the cache key. `watched`: a call of a jit
+    function notices a change; what is in the key is watched, too.
     """
 
     def __init__(
@@ -157,6 +158,7 @@ class CompileEnvManager(EnvManager):
     hsa_override = OptStr("", "HSA_OVERRIDE_GFX_VERSION", "second choice for detection, such as 9.4.2", watched=True)
     opt_level = OptInt(2, "FLYDSL_COMPILE_OPT_LEVEL", "backend optimisation level", 0, 3, in_key=True)
     backend = OptStr("rocm", "FLYDSL_COMPILE_BACKEND", "backend name", in_key=True)
+    warn = OptBool(True, "FLYDSL_WARN", "warn about suspicious code in kernels when they are compiled")
     llvm_dir = OptStr("", "FLYDSL_COMPILE_LLVM_DIR", "external LLVM for code generation", in_key=True)
     lld = OptStr("", "FLYDSL_LLD", "path of ld.lld")
     xnack = OptStr("", "LLVM_GFX1250_ANY_XNACK_CODEGEN", "part of the cache key only", in_key=True)
@@ -244,9 +246,11 @@ def watched_values() -> tuple[str | None, ...]:
 
 
 def watch(absent: Callable[[Mapping, Any], None], equal: Callable[[Mapping, Any, Any], None]) -> None:
-    """State what keeps the watched variables as they are: `absent(mapping, key)` of those not set, `equal(mapping, key, value)` of the others.
+    """State what keeps the watched variables as they are: `absent(mapping, key)` of those not set, `equal(mapping,
+    key, value)` of the others.
 
-    `os.environ` itself takes a microsecond per read, which is too much for each launch, so its table is used where it has one.
+    `os.environ` itself takes a microsecond per read, which is too much for each launch, so its table is used where it
+    has one.
     """
     table = getattr(os.environ, "_data", None)
     table = table if type(table) is dict else os.environ

@@ -62,6 +62,17 @@ def _static(node: ast.If, rw) -> list[ast.stmt]:
     return [node]
 
 
+_SHOWN_OUTSIDE = ("print", "input", "open", "exec")
+
+
+def _effects(body: list[ast.stmt], rw):
+    """Yield (call, place) of statements that call Python functions with an effect outside the kernel."""
+    for statement in body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _SHOWN_OUTSIDE:
+            yield call.func.id, rw.span(call)
+
+
 def _site(node: ast.If, rw) -> tuple:
     then, other = names_in(node.body), names_in(node.orelse)
     both = names_in([*node.body, *node.orelse])
@@ -71,6 +82,7 @@ def _site(node: ast.If, rw) -> tuple:
     checked = frozenset(n for n in names if n not in live and n not in read and not n.startswith("_fly_"))
     site = rw.make_site("if", node, node.test, names, live, checked, both)
     site.spans, site.else_spans = rw.spans_of(then), rw.spans_of(other)
+    site.effects = tuple(_effects([*node.body, *node.orelse], rw))
     site.watch = tuple(dict.fromkeys([*both.loads, *(c[0] for c in both.changes)]))
     site.flags = tuple(n for n in names if n.startswith("_fly_") and not n.startswith("_fly_result"))
     site.live |= frozenset(c[0] for c in both.changes if c[0] in node.fly_live_out)
