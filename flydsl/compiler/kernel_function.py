@@ -10,10 +10,10 @@ from typing import Any
 from flydsl.compiler.annotations import resolved_signature
 from flydsl.compiler.context import CompilationContext  # noqa: F401  (imported from here by kernels)
 from flydsl.compiler.launch_arguments import KernelArguments, check_grid, launch_sizes
-from flydsl.diag import BlockSizeConflict, DynamicSharedTooSmall, KernelOutsideJit, MissingLaunch
+from flydsl.diag import BlockSizeConflict, DynamicSharedTooSmall, KernelOutsideJit, MissingLaunch, UserError
 from flydsl.expr.numeric import Numeric
 from flydsl.expr.typing import Stream
-from flydsl.frontend import rewritten
+from flydsl.frontend import other_errors, rewritten
 from flydsl.ir import Trace, current, emit, ir, is_tracing
 
 
@@ -172,7 +172,22 @@ def trace_kernel(
     block: tuple[int, int, int] | None,
     attrs: dict[str, ir.Attribute],
 ) -> KernelContext:
-    """Trace the body of a kernel into a new function of the module."""
+    """Trace the body of a kernel into a new function of the module; an error carries the other errors of the kernel."""
+    try:
+        return _trace_body(kernel, rewritten(kernel.func, kernel=True), arguments, trace, block, attrs)
+    except UserError as first:
+        first.others = other_errors(kernel.func, first, lambda fn: _trace_body(kernel, fn, arguments, trace, block, attrs))
+        raise
+
+
+def _trace_body(
+    kernel: KernelFunction,
+    fn: Callable,
+    arguments: KernelArguments,
+    trace: Trace,
+    block: tuple[int, int, int] | None,
+    attrs: dict[str, ir.Attribute],
+) -> KernelContext:
     module = gpu_module(trace)
     name = f"{kernel.name}_{trace.kernel_count}"
     trace.kernel_count += 1
@@ -187,7 +202,6 @@ def trace_kernel(
     if block is not None:
         attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block))
     body_block = module.regions[0].blocks[0]
-    fn = rewritten(kernel.func, kernel=True)
     loc = trace.locations.of_code(kernel.func.__code__)
     function = ir.Operation.create("gpu.func", [], [], attributes, None, 1, loc, ir.InsertionPoint(body_block))
     entry = function.regions[0].blocks.append(*arguments.types, arg_locs=[loc] * len(arguments.types))

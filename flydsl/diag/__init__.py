@@ -8,7 +8,17 @@ import warnings
 
 from flydsl.diag.base import FlyError, FlyWarning, InternalError, MissingTool, Unsupported, UserError, catalogue
 from flydsl.diag.render import render, snippet
-from flydsl.diag.source import Span, is_internal, mark_internal, position, span_of, user_chain, user_frame, user_span
+from flydsl.diag.source import (
+    Span,
+    is_internal,
+    mark_internal,
+    position,
+    raised_at,
+    span_of,
+    user_chain,
+    user_frame,
+    user_span,
+)
 
 __all__ = [
     "FlyError",
@@ -22,6 +32,7 @@ __all__ = [
     "is_internal",
     "mark_internal",
     "position",
+    "raised_at",
     "render",
     "snippet",
     "span_of",

@@ -14,6 +14,7 @@ from types import CellType, CodeType, FunctionType
 
 from flydsl.diag import GeneratorInKernel, NoSource, Span
 from flydsl.frontend.dispatch import is_rewritten, note_rewritten
+from flydsl.frontend.rewrite import guard
 from flydsl.frontend.rewrite.build import RUNTIME, place
 from flydsl.frontend.rewrite.rewriter import Rewriter, Unit, explain_name_errors, is_generator
 from flydsl.frontend.runtime import Runtime
@@ -33,16 +34,16 @@ class _Template:
         self.code, self.runtime = code, runtime
 
 
-def rewritten(fn: FunctionType, *, kernel: bool = False) -> FunctionType:
+def rewritten(fn: FunctionType, *, kernel: bool = False, guarded: bool = False) -> FunctionType:
     """Return a function that does what `fn` does and traces control flow on run-time values.
 
-    `kernel`: the returned values are ignored. Cheap on second use; each closure of one code object gets its own
+    `kernel`: the returned values are ignored. `guarded`: statements that fail are noted and passed over (`collect`). Cheap on second use; each closure of one code object gets its own
     cells.
     Raises   NoSource: the source cannot be read; GeneratorInKernel
     """
     if is_rewritten(fn.__code__):
         return fn
-    return _bind(fn, _template(fn, keep_static=False, kernel=kernel))
+    return _bind(fn, _template(fn, keep_static=False, kernel=kernel, guarded=guarded))
 
 
 def rewritten_helper(fn: FunctionType) -> FunctionType:
@@ -53,13 +54,13 @@ def rewritten_helper(fn: FunctionType) -> FunctionType:
         return fn
 
 
-def _template(fn: FunctionType, keep_static: bool, kernel: bool) -> _Template:
+def _template(fn: FunctionType, keep_static: bool, kernel: bool, guarded: bool = False) -> _Template:
     code = fn.__code__
-    key = (id(code), keep_static, kernel)
+    key = (id(code), keep_static, kernel, guarded)
     template = _templates.get(key)
     if template is None:
         _keep.append(code)
-        template = _templates[key] = _make(fn, keep_static, kernel)
+        template = _templates[key] = _make(fn, keep_static, kernel, guarded)
     return template
 
 
@@ -77,7 +78,7 @@ def _bind(fn: FunctionType, template: _Template) -> FunctionType:
     return new
 
 
-def _make(fn: FunctionType, keep_static: bool, kernel: bool) -> _Template:
+def _make(fn: FunctionType, keep_static: bool, kernel: bool, guarded: bool) -> _Template:
     source = function_source(fn)
     runtime = Runtime(fn.__name__, keep_static, kernel)
     node = _as_def(source)
@@ -88,6 +89,8 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool) -> _Template:
     before = ast.unparse(node) if env.debug.ast_diff else ""
     unit = Unit(source.file, fn.__globals__, set(fn.__code__.co_freevars), runtime.sites, keep_static)
     Rewriter(unit, fn.__name__, set()).body_of(node, drops_value=kernel)
+    if guarded:
+        node.body = guard.guarded(node.body)
     if runtime.sites:
         node.body = explain_name_errors(node.body)
     if before:

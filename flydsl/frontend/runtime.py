@@ -8,6 +8,7 @@ from typing import Any
 from flydsl.diag import MixedReturn
 from flydsl.frontend import builtin_calls, logic
 from flydsl.frontend.branch import branch
+from flydsl.frontend.collect import collect
 from flydsl.frontend.dispatch import call
 from flydsl.frontend.escape import explain_name_error
 from flydsl.frontend.loops import WhileLoop, for_loop
@@ -24,10 +25,12 @@ class Runtime:
 
     UNBOUND = UNBOUND
     NameError = builtins.NameError
+    Exception = builtins.Exception
     locals = staticmethod(builtins.locals)
 
     call = staticmethod(call)
     mark = staticmethod(mark)
+    collect = staticmethod(collect)
     unwind = staticmethod(unwind)
     not_ = staticmethod(negate)
     and_first = staticmethod(logic.and_first)

@@ -1,0 +1,89 @@
+"""Independent errors of one kernel are reported together, those that follow from another are not."""
+
+import numpy as np
+import pytest
+
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+from flydsl.diag import FlyError
+from flydsl.utils import env
+
+
+def errors_of(body) -> FlyError:
+    kernel = flyc.kernel(body)
+
+    @flyc.jit
+    def launch(x: fx.Tensor, out: fx.Tensor, n: fx.Int32):
+        kernel(x, out, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    with env.override(ARCH="gfx942"), pytest.raises(FlyError) as e:
+        launch(np.zeros(64, np.float32), np.zeros(64, np.float32), 3)
+    return e.value
+
+
+def line(body, offset: int) -> int:
+    return body.__code__.co_firstlineno + offset
+
+
+def test_three_independent_errors():
+    def body(x: fx.Tensor, out: fx.Tensor, n: fx.Int32):
+        i = fx.thread_idx.x
+        layout = fx.make_layout((4, 8), (1, 2, 3))  # 1
+        shifted = fx.Int32(x[i]) << 1.5  # 2
+        out[i] = shifted + fx.size(layout)  # follows from both
+        again = shifted
+        if i < n:
+            again = again + 1  # follows
+        fx.make_rmem_tensor((4, n), fx.Float32)  # 3
+        unknown_function(i)  # noqa: F821  4, Python's own
+
+    error = errors_of(body)
+    places = [error.span.line, *(getattr(o, "span", None) and o.span.line for o in error.others)]
+    assert places == [line(body, 2), line(body, 3), line(body, 8), None]
+    assert isinstance(error.others[-1], NameError)
+    text = str(error)
+    assert text.count("error[FLY_") == 3 and text.count("fix:") == 3, text
+    assert "NameError: name 'unknown_function' is not defined" in text and f"test_several.py:{line(body, 9)}" in text
+
+
+def test_one_error_stays_one():
+    def body(x: fx.Tensor, out: fx.Tensor, n: fx.Int32):
+        lds = fx.SharedAllocator().allocate(fx.Array[fx.Float32, 64]).peek()
+        bad = fx.Int32(n) << 1.5
+        for k in range(n):
+            bad = bad + k
+        out[0] = bad
+        lds[fx.thread_idx.x] = bad
+        fx.barrier()
+
+    assert errors_of(body).others == ()
+
+
+def test_errors_behind_a_region_that_failed():
+    def body(x: fx.Tensor, out: fx.Tensor, n: fx.Int32):
+        if fx.thread_idx.x < n:
+            for k in range(n):
+                out[k] = fx.Int32(k) << 1.5
+        while n > 3:
+            n = n - 1.5
+        out[0] = 1.0
+
+    error = errors_of(body)
+    assert [error.span.line, *(o.span.line for o in error.others)] == [line(body, 3), line(body, 5)]
+
+
+def test_a_sound_kernel_runs_after_one_with_errors():
+    test_three_independent_errors()
+
+    @flyc.kernel
+    def fine(out: fx.Tensor):
+        if fx.thread_idx.x < 5:
+            out[fx.thread_idx.x] = 1.0
+
+    @flyc.jit
+    def launch(out: fx.Tensor):
+        fine(out).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    out = np.zeros(64, np.float32)
+    launch(out)
+    assert out.sum() == 5
