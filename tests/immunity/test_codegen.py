@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-from kernels import artifact, isa, run, trace
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
@@ -16,6 +15,8 @@ from flydsl.atoms.errors import AtomError
 from flydsl.diag import FlyError
 from flydsl.targets.rocm import isa_stats
 from flydsl.utils import env
+
+from .kernels import artifact, isa, run, trace
 
 CHIPS = ("gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
 

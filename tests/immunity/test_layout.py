@@ -9,12 +9,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from kernels import run, trace
 
 import flydsl.expr as fx
 import flydsl.layout as fl
 from flydsl.atoms import UniversalCopy, copy_atom, make_tiled_copy_tv, make_tiled_mma, mfma, mma_ops, tiled_mma
 from flydsl.layout import Layout, LayoutError, Swizzle, Sym, parse
+
+from .kernels import run, trace
 
 CHIPS = ("gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
 

@@ -10,12 +10,13 @@ import mmap
 import ml_dtypes
 import numpy as np
 import pytest
-from kernels import run
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.diag import FlyError
 from flydsl.utils import env
+
+from .kernels import run
 
 SCHEDULES = ("lockstep", "ahead", "reverse", "random:7")
 

@@ -14,12 +14,13 @@ import time
 import ml_dtypes
 import numpy as np
 import pytest
-from kernels import artifact, isa, run
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.diag import FlyError
 from flydsl.utils import env
+
+from .kernels import artifact, isa, run
 
 ROOT = pathlib.Path(__file__).parents[2]
 

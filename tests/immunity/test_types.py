@@ -8,12 +8,13 @@ import mmap
 import ml_dtypes
 import numpy as np
 import pytest
-from kernels import isa, run, trace
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.diag import FlyError
 from flydsl.utils import env
+
+from .kernels import isa, run, trace
 
 INTEGERS = [fx.Int8, fx.Int16, fx.Int32, fx.Int64, fx.Uint8, fx.Uint16, fx.Uint32, fx.Uint64]
 FLOATS = [fx.Float16, fx.BFloat16, fx.Float32]
