@@ -1,10 +1,12 @@
-"""What a call costs on the host, from Python to the launch, on a runtime that does nothing; beside the published wheel where one is given.
+"""What a call costs on the host, from Python to the launch, on a runtime that does nothing; beside the published wheel
+where one is given.
 
     python benchmarks/launch_overhead.py [--wheel PYTHON] [--rounds 200]
 
-Ours runs on the `null` runtime. The wheel has no such runtime: it calls a stub `libamdhip64` (built here with `cc`) whose launches do nothing;
-with `--hip` ours is measured on that stub as well, through the same ctypes binding that drives a GPU. First every refusal is proven on the path
-that is timed: wrong element type, shape, device and count. A number is the best of many short batches (the machine may be busy), in microseconds.
+Ours runs on the `null` runtime. The wheel has no such runtime: it calls a stub `libamdhip64` (built here with `cc`)
+whose launches do nothing; with `--hip` ours is measured on that stub as well, through the same ctypes binding that
+drives a GPU. First every refusal is proven on the path that is timed: wrong element type, shape, device and count. A
+number is the best of many short batches (the machine may be busy), in microseconds.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ E hipEventElapsedTime(float *ms, P a, P b) { *ms = 1.0f; return 0; }
 E hipModuleLoadData(P *m, const void *image) { *m = (P)8; return 0; }
 E hipModuleUnload(P m) { return 0; }
 E hipModuleGetFunction(P *f, P m, const char *n) { *f = (P)16; return 0; }
-E hipModuleLaunchKernel(P f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned sh, P st, P *args, P *extra) { return 0; }
+typedef unsigned U;
+E hipModuleLaunchKernel(P f, U gx, U gy, U gz, U bx, U by, U bz, U lds, P s, P *args, P *extra) { return 0; }
 E hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, P f, int b, size_t s) { *n = 1; return 0; }
 E hipModuleOccupancyMaxPotentialBlockSize(int *g, int *b, P f, size_t s, int l) { *g = 1; *b = 256; return 0; }
 E hipFuncSetAttribute(P f, int a, int v) { return 0; }
@@ -86,12 +89,12 @@ def kernel_source() -> str:
     for tensors, ints in CASES:
         names = [f"t{i}" for i in range(tensors)] + [f"n{i}" for i in range(ints)]
         typed = [f"t{i}: fx.Tensor" for i in range(tensors)] + [f"n{i}: fx.Int32" for i in range(ints)]
-        lines += [
-            "@flyc.kernel", f"def kernel_{tensors}_{ints}({', '.join(typed)}):",
-            "    i = fx.block_idx.x * 256 + fx.thread_idx.x", *(f"    t{k}[i] = t0[i]" for k in range(1, tensors)), "    t0[i] = t0[i]",
-            "@flyc.jit", f"def launch_{tensors}_{ints}({', '.join(typed)}):",
-            f"    kernel_{tensors}_{ints}({', '.join(names)}).launch(grid=({'(n0 + 255) // 256' if ints else 1},), block=(256, 1, 1))", "",
-        ]  # fmt: skip
+        name, grid = f"{tensors}_{ints}", "(n0 + 255) // 256" if ints else 1
+        copies = [f"    t{k}[i] = t0[i]" for k in range(tensors)]
+        lines += ["@flyc.kernel", f"def kernel_{name}({', '.join(typed)}):"]
+        lines += ["    i = fx.block_idx.x * 256 + fx.thread_idx.x", *copies]
+        lines += ["@flyc.jit", f"def launch_{name}({', '.join(typed)}):"]
+        lines += [f"    kernel_{name}({', '.join(names)}).launch(grid=({grid},), block=(256, 1, 1))", ""]
     return "\n".join(lines)
 
 
@@ -172,9 +175,10 @@ def report(columns: dict[str, dict]) -> int:
 
 def child(rounds: int) -> None:
     """Measure all cases and print JSON."""
-    import flydsl.compiler as flyc
     import overhead_kernels as subject
     import torch
+
+    import flydsl.compiler as flyc
 
     libraries = {"torch": lambda: torch.zeros(4096)}
     if is_ours():

@@ -1,4 +1,5 @@
-"""Annotations of the parameters of kernels and jit functions; texts (`from __future__ import annotations`) are evaluated."""
+"""Annotations of the parameters of kernels and jit functions; texts (`from __future__ import annotations`) are
+evaluated."""
 
 from __future__ import annotations
 

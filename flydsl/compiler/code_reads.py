@@ -1,4 +1,5 @@
-"""What a code object reads, found in its bytecode: global names with the attributes taken of them, imports, and a digest of the code itself.
+"""What a code object reads, found in its bytecode: global names with the attributes taken of them, imports, and a
+digest of the code itself.
 
 The digest covers instructions, constants and names, not line numbers: an edit of a comment leaves it unchanged.
 """

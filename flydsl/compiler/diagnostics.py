@@ -1,5 +1,5 @@
-"""The reference's compile error and excepthook under their names. Our own errors are in `flydsl.diag`; those of the compiler itself
-(`InternalError`) are `DSLCompileError`s, too."""
+"""The reference's compile error and excepthook under their names. Our own errors are in `flydsl.diag`; those of the
+compiler itself (`InternalError`) are `DSLCompileError`s, too."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def install_excepthook() -> None:
     global _dsl_excepthook_installed
     if not _dsl_excepthook_installed:
         _dsl_excepthook_installed = True
-        keep = lambda code: not _is_framework_file(code.co_filename)  # noqa: E731
+        keep = lambda code: not _is_framework_file(code.co_filename)
         sys.excepthook = hook(sys.excepthook, (FlyError, DSLCompileError), keep)

@@ -21,11 +21,13 @@ from flydsl.utils import env
 from flydsl.utils.logger import log
 
 _STARTED = time.time()
+_MOST_COMPARED = 32
 Part = tuple[str, str]
 
 
 class DiskKey:
-    """The key of one specialisation, and the parts that it is the hash of: for `flydsl cache explain`, which compares them."""
+    """The key of one specialisation, and the parts that it is the hash of: for `flydsl cache explain`, which compares
+    them."""
 
     def __init__(self, parts: dict[str, list[Part]], problems: tuple[str, ...]):
         self.parts = parts
@@ -70,7 +72,8 @@ def toolchain() -> list[Part]:
 
 
 def _sources_digest(folder: str) -> str:
-    """Return a hash of the names and contents of the Python sources below a folder; without `tools`, which generate no code."""
+    """Return a hash of the names and contents of the Python sources below a folder; without `tools`, which generate no
+    code."""
     digest = hashlib.sha256()
     for where, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if f not in ("__pycache__", "tools"))
@@ -83,7 +86,8 @@ def _sources_digest(folder: str) -> str:
 
 
 def _version(distribution: str) -> str:
-    """Return the version of an installed distribution; from the name of its folder, since reading its metadata takes 10 ms."""
+    """Return the version of an installed distribution; from the name of its folder, since reading its metadata takes
+    10 ms."""
     start = distribution.replace("-", "_") + "-"
     for folder in sys.path:
         try:
@@ -100,7 +104,8 @@ def _version(distribution: str) -> str:
 
 
 def disk_cache() -> DiskCache | None:
-    """Return the cache in force, or None: it is turned off, has no folder, or stages are dumped and nothing may be skipped.
+    """Return the cache in force, or None: it is turned off, has no folder, or stages are dumped and nothing may be
+    skipped.
 
     Raises   RunOnly: FLYDSL_RUNTIME_RUN_ONLY with switches that contradict it
     """
@@ -123,7 +128,8 @@ def disk_cache() -> DiskCache | None:
 def load_or_compile(
     name: str, key: DiskKey, codes: tuple[CodeType, ...], compile_now: Callable[[], CompiledArtifact]
 ) -> tuple[CompiledArtifact, bool]:
-    """Return (artifact, whether it came from disk). Of several processes that want the same one, one compiles and the others wait.
+    """Return (artifact, whether it came from disk). Of several processes that want the same one, one compiles and the
+    others wait.
 
     Raises   RunOnlyMiss: FLYDSL_RUNTIME_RUN_ONLY and it is not there
     """
@@ -136,10 +142,10 @@ def load_or_compile(
             artifact.code_object()
         return artifact, True
     if env.debug.level >= 2:
-        _say_why(cache, name, key)
+        log.warning("cache: miss of %s %s: %s", name, key.text, _difference(cache, name, key))
     if env.runtime.run_only:
-        reason = f"; it is never stored: {'; '.join(key.problems)}" if key.problems else ""
-        raise RunOnlyMiss(problem=f"no entry{reason}", function=name, key=key.text, folder=str(cache.folder))
+        problem = f"it is never stored: {'; '.join(key.problems)}" if key.problems else _difference(cache, name, key)
+        raise RunOnlyMiss(problem=problem, function=name, key=key.text, folder=str(cache.folder))
     if key.problems:
         log.info("cache: %s is not stored: %s", name, "; ".join(key.problems))
         return compile_now(), False
@@ -174,15 +180,17 @@ def _store(cache: DiskCache, name: str, key: DiskKey, artifact: CompiledArtifact
     artifact.keep = _keeper(cache, name, key)
 
 
-def _say_why(cache: DiskCache, name: str, key: DiskKey) -> None:
-    """Log in what a specialisation differs from the last one that was stored."""
-    for stored in reversed(cache.entries(name)):
+def _difference(cache: DiskCache, name: str, key: DiskKey) -> str:
+    """Return in what a specialisation differs from the entry of its function that is most like it."""
+    found = []
+    for stored in cache.entries(name)[-_MOST_COMPARED:]:
         entry = cache.load(name, stored.key)
         if entry is not None and "parts" in entry.facts:
-            lines = explain_difference(key.parts, entry.facts["parts"])
-            log.warning("cache: miss of %s %s; it differs from %s in\n  %s", name, key.text, stored.key, "\n  ".join(lines))
-            return
-    log.warning("cache: miss of %s %s; nothing of it is stored in %s", name, key.text, cache.folder)
+            found.append((explain_difference(key.parts, entry.facts["parts"]), stored.key))
+    if not found:
+        return f"nothing of `{name}` is stored"
+    lines, other = min(found, key=lambda f: len(f[0]))
+    return f"no entry; it differs from {other[:12]} in {'; '.join(lines)}"
 
 
 def _keeper(cache: DiskCache, name: str, key: DiskKey) -> Callable[[Entry], None]:
@@ -200,7 +208,8 @@ def _keeper(cache: DiskCache, name: str, key: DiskKey) -> Callable[[Entry], None
 def sources_match(codes: tuple[CodeType, ...]) -> bool:
     """Whether source files that changed after this process started still hold the code that runs.
 
-    Kernels are traced from their source text, and the key is made of the running code: an entry with both from different times would be wrong.
+    Kernels are traced from their source text, and the key is made of the running code: an entry with both from
+    different times would be wrong.
     """
     for path in {c.co_filename for c in codes}:
         try:

@@ -1,8 +1,9 @@
 """The fast path of a call: one generated function per signature that checks the arguments, packs them and launches.
 
-A `Pattern` is made from the arguments of a call that went the slow way (`jit_argument.wrap`). Its text tests for each argument what the
-signature fixed - type, element type, rank, which stride is 1, device, range - and reads address, extents and strides straight from the
-tensor. Anything else returns False, and the slow way decides: another specialisation, or an error that says what is wrong.
+A `Pattern` is made from the arguments of a call that went the slow way (`jit_argument.wrap`). Its text tests for each
+argument what the signature fixed - type, element type, rank, which stride is 1, device, range - and reads address,
+extents and strides straight from the tensor. Anything else returns False, and the slow way decides: another
+specialisation, or an error that says what is wrong.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _KEYED_CONSTANTS = (int, bool, str, type(None))
 
 
 class Pattern:
-    """`call(*args) -> bool`: whether the arguments fitted and the launch was made; `entries`: what to call, by device and constants."""
+    """`call(*args) -> bool`: whether the arguments fitted and the launch was made; `entries`: what to call, by device
+    and constants."""
 
     def __init__(
         self,

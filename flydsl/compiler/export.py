@@ -19,8 +19,8 @@ from flydsl.utils import env
 def export(path: str | Path, function: JitFunction, *args: Any, archs: Sequence[str] = (), **kwargs: Any) -> Path:
     """Compile a jit function for arguments and `archs` (default: the present target) and write all of it to one file.
 
-    Nothing is launched; the arguments may be tensors of any device. Constants are compiled in and are no parameters of the exported function.
-    Raises   NotExportable
+    Nothing is launched; the arguments may be tensors of any device. Constants are compiled in and are no parameters of
+    the exported function. Raises   NotExportable
     """
     artifacts = materialise(function, *args, archs=archs, **kwargs)
     arguments = function.wrap_arguments(args, kwargs)
@@ -44,7 +44,8 @@ def export(path: str | Path, function: JitFunction, *args: Any, archs: Sequence[
 def materialise(
     function: JitFunction, *args: Any, archs: Sequence[str] = (), **kwargs: Any
 ) -> dict[str, CompiledArtifact]:
-    """Compile to code objects without a launch; return the artifact of each chip. Fills the disk cache where one is in force."""
+    """Compile to code objects without a launch; return the artifact of each chip. Fills the disk cache where one is in
+    force."""
     artifacts = {}
     for arch in archs or (None,):
         target = {} if arch is None else {"ARCH": arch, "FLYDSL_GPU_ARCH": arch}

@@ -1,7 +1,8 @@
-"""Export to C: an object file with the code objects and the host program, and a header. Both need nothing but the HIP library.
+"""Export to C: an object file with the code objects and the host program, and a header. Both need nothing but the HIP
+library.
 
-The host program is the generated Python text (`host_program`), of which every form has a counterpart in C: integers are `int64_t`, wrapped to
-their width after each operation, floats are `double`.
+The host program is the generated Python text (`host_program`), of which every form has a counterpart in C: integers
+are `int64_t`, wrapped to their width after each operation, floats are `double`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,20 @@ from typing import Any
 from flydsl.diag import ExportName, NotExportable
 from flydsl.targets.base import KernelInfo
 
-_C_NUMBERS = {"i1": "bool", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "f32": "float", "f64": "double"}
+Codes = dict[str, tuple[bytes, dict[str, KernelInfo]]]  # by chip: code object, facts of its kernels
+_C_NUMBERS = {
+    "i1": "bool",
+    "i8": "int8_t",
+    "i16": "int16_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "f32": "float",
+    "f64": "double",
+}
 _RESERVED = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long register restrict
-    return short signed sizeof static struct switch typedef union unsigned void volatile while class new delete template this
-    operator private public protected virtual try catch throw namespace using main""".split()
+    """auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while class
+    new delete template this operator private public protected virtual try catch throw namespace using main""".split()
 )
 SCHEMA_VERSION = 1
 PRELUDE = r"""
@@ -38,7 +48,8 @@ extern int hipModuleLoadData(void **, const void *);
 extern int hipModuleUnload(void *);
 extern int hipModuleGetFunction(void **, void *, const char *);
 extern int hipFuncSetAttribute(const void *, int, int);
-extern int hipModuleLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+typedef unsigned U;
+extern int hipModuleLaunchKernel(void *, U, U, U, U, U, U, U, void *, void **, void **);
 #define MOST_DEVICES 64
 static inline int64_t wrap_8(int64_t x) { return (int8_t)x; }
 static inline int64_t wrap_1(int64_t x) { return (x & 1) ? -1 : 0; }
@@ -86,17 +97,32 @@ def export_to_c(
 def _symbol(symbol: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", symbol):
         raise ExportName(name=symbol, problem="it is no C identifier")
-    if symbol in _RESERVED or symbol.startswith("__") or re.match(r"_[A-Z]", symbol) or (keyword.iskeyword(symbol) and symbol in _RESERVED):
+    if (
+        symbol in _RESERVED
+        or symbol.startswith("__")
+        or re.match(r"_[A-Z]", symbol)
+        or (keyword.iskeyword(symbol) and symbol in _RESERVED)
+    ):
         raise ExportName(name=symbol, problem="C reserves it")
     return symbol
 
 
 def _metadata(symbol: str, parameters: list[dict], codes: dict[str, tuple[bytes, dict[str, KernelInfo]]]) -> str:
     kernels = {
-        name: {"registers": {"vgpr": k.vgprs, "agpr": k.agprs, "sgpr": k.sgprs}, "lds_bytes": k.lds_bytes, "kernarg_bytes": k.kernarg_bytes}
+        name: {
+            "registers": {"vgpr": k.vgprs, "agpr": k.agprs, "sgpr": k.sgprs},
+            "lds_bytes": k.lds_bytes,
+            "kernarg_bytes": k.kernarg_bytes,
+        }
         for name, k in next(iter(codes.values()))[1].items()
     }
-    facts = {"schema": SCHEMA_VERSION, "symbol": symbol, "parameters": parameters, "archs": list(codes), "kernels": kernels}
+    facts = {
+        "schema": SCHEMA_VERSION,
+        "symbol": symbol,
+        "parameters": parameters,
+        "archs": list(codes),
+        "kernels": kernels,
+    }
     return json.dumps(facts)
 
 
@@ -220,7 +246,7 @@ def _layout_struct(symbol: str, parameter: dict[str, Any]) -> str:
 
 
 def source_text(
-    symbol: str, parameters: list[dict[str, Any]], host_text: str, codes: dict[str, tuple[bytes, dict[str, KernelInfo]]], metadata: str
+    symbol: str, parameters: list[dict[str, Any]], host_text: str, codes: Codes, metadata: str
 ) -> str:  # fmt: skip
     """Return the C text of the object: code objects, loading, and the host program."""
     kernels = next(iter(codes.values()))[1]
@@ -230,7 +256,8 @@ def source_text(
     layouts = [p for p in parameters if p["kind"] == "tensor" and any(dynamic_counts(p))]
     parts = [PRELUDE]
     parts += [
-        f"#pragma pack(push, 1)\ntypedef struct {{ {_plain_fields(p)} }} {p['name']}_layout_t;\n#pragma pack(pop)\n" for p in layouts
+        f"#pragma pack(push, 1)\ntypedef struct {{ {_plain_fields(p)} }} {p['name']}_layout_t;\n#pragma pack(pop)\n"
+        for p in layouts
     ]
     for i, (code, _) in enumerate(codes.values()):
         numbers = ",".join(map(str, code))
@@ -238,7 +265,11 @@ def source_text(
     parts.append(f"static const uint8_t *const codes[] = {{{', '.join(f'code_{i}' for i in range(len(codes)))}}};\n")
     names = ", ".join(f'"{n}"' for n in kernels)
     parts.append(f"static const char *const kernel_names[] = {{{names or '0'}}};\n")
-    parts.append(_LOADER.replace("SYMBOL", symbol).replace("KERNELS", str(max(len(kernels), 1))).replace("COUNT", str(len(kernels))))
+    parts.append(
+        _LOADER.replace("SYMBOL", symbol)
+        .replace("KERNELS", str(max(len(kernels), 1)))
+        .replace("COUNT", str(len(kernels)))
+    )
     parts.append(f"const char {symbol}__metadata[] = {json.dumps(metadata)};\n")
     parts.append(_host_function(symbol, parameters, host_text, kernels))
     return "".join(parts)
@@ -246,7 +277,9 @@ def source_text(
 
 def _plain_fields(parameter: dict[str, Any]) -> str:
     shapes, strides = dynamic_counts(parameter)
-    return (f"int32_t shape[{shapes}]; " if shapes else "") + (f"{_stride_type(parameter)} stride[{strides}];" if strides else "")
+    return (f"int32_t shape[{shapes}]; " if shapes else "") + (
+        f"{_stride_type(parameter)} stride[{strides}];" if strides else ""
+    )
 
 
 _LOADER = r"""
@@ -268,7 +301,8 @@ int32_t SYMBOL__module_load(int32_t device) {
   void *module = 0;
   status = 209;
   for (size_t i = 0; i < sizeof codes / sizeof *codes && status; i++) status = hipModuleLoadData(&module, codes[i]);
-  for (int i = 0; i < COUNT && !status; i++) status = hipModuleGetFunction(&devices[device].functions[i], module, kernel_names[i]);
+  for (int i = 0; i < COUNT && !status; i++)
+    status = hipModuleGetFunction(&devices[device].functions[i], module, kernel_names[i]);
   if (!status) devices[device].module = module;
   if (device != before) hipSetDevice(before);
   return status;
@@ -288,7 +322,9 @@ int32_t SYMBOL__module_unload(void) {
 """
 
 
-def _host_function(symbol: str, parameters: list[dict[str, Any]], host_text: str, kernels: dict[str, KernelInfo]) -> str:
+def _host_function(
+    symbol: str, parameters: list[dict[str, Any]], host_text: str, kernels: dict[str, KernelInfo]
+) -> str:
     function = ast.parse(host_text).body[0]
     assert isinstance(function, ast.FunctionDef), host_text
     names = [a.arg for a in function.args.args[1:]]
@@ -297,7 +333,8 @@ def _host_function(symbol: str, parameters: list[dict[str, Any]], host_text: str
     writer = _CWriter(kernels, {n for n, (_, is_float) in zip(names, flat, strict=True) if is_float})
     body = writer.function(function, set(names))
     inputs = "".join(
-        f"  {'double' if is_float else 'int64_t'} {n} = {text};\n" for n, (text, is_float) in zip(names, flat, strict=True)
+        f"  {'double' if is_float else 'int64_t'} {n} = {text};\n"
+        for n, (text, is_float) in zip(names, flat, strict=True)
     )
     return (
         f"int32_t {symbol}(void **args) {{\n  int device = 0, status = 0;\n  if (!initialised) return -1;\n"
@@ -320,7 +357,7 @@ def _flat_values(symbol: str, parameters: list[dict[str, Any]]) -> list[tuple[st
             out += [(f"{where}->shape[{i}]", False) for i in range(shapes)]
             out += [(f"{where}->stride[{i}]", False) for i in range(strides)]
         elif p["kind"] == "number":
-            kind = dict((n, t) for t, n in c_parameters(symbol, parameters))[name]
+            kind = {n: t for t, n in c_parameters(symbol, parameters)}[name]
             out.append((f"*({kind} *)args[{places[name]}]", p["elem"].startswith(("f", "bf"))))
         else:
             out.append((f"(int64_t)*(void **)args[{places[name]}]", False))
@@ -332,7 +369,8 @@ class _CWriter:
 
     _OPERATORS = {
         ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
-        ast.LShift: "<<", ast.RShift: ">>", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+        ast.LShift: "<<", ast.RShift: ">>", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+        ast.GtE: ">=",
     }  # fmt: skip
 
     def __init__(self, kernels: dict[str, KernelInfo], floats: set[str]):
@@ -358,7 +396,9 @@ class _CWriter:
                 elif isinstance(inner, ast.For):
                     assigned.add(inner.target.id)
         self.block(node.body)
-        declared = "".join(f"  {'double' if n in self.floats else 'int64_t'} {n} = 0;\n" for n in sorted(assigned - parameters))
+        declared = "".join(
+            f"  {'double' if n in self.floats else 'int64_t'} {n} = 0;\n" for n in sorted(assigned - parameters)
+        )
         return declared + "\n".join(self.lines) + "\n"
 
     def is_float(self, node: ast.expr) -> bool:
@@ -415,7 +455,10 @@ class _CWriter:
         self.temporaries += 1
         i = f"loop{self.temporaries}"
         a, b, c = (self.text(x) for x in (start, stop, step))
-        self.put(f"for (int64_t {i} = {a}, {i}_end = {b}, {i}_step = {c}; {i}_step > 0 ? {i} < {i}_end : {i} > {i}_end; {i} += {i}_step) {{")
+        self.put(
+            f"for (int64_t {i} = {a}, {i}_end = {b}, {i}_step = {c}; "
+            f"{i}_step > 0 ? {i} < {i}_end : {i} > {i}_end; {i} += {i}_step) {{"
+        )
         self.depth += 1
         self.put(f"{name} = {i};")
         self.block(body)
@@ -454,7 +497,10 @@ class _CWriter:
         self.put("if (grid_x && grid_y && grid_z) {")
         self.put(f"  if (lds > 65536 && (status = hipFuncSetAttribute({function}, 8, (int)lds))) return status;")
         sizes = ", ".join([*(f"(unsigned)grid_{x}" for x in "xyz"), *(f"(unsigned){self.text(n)}" for n in block.elts)])
-        self.put(f"  status = hipModuleLaunchKernel({function}, {sizes}, (unsigned)lds, (void *){self.text(stream)}, parameters, 0);")
+        self.put(
+            f"  status = hipModuleLaunchKernel({function}, {sizes}, (unsigned)lds, "
+            f"(void *){self.text(stream)}, parameters, 0);"
+        )
         self.put("  if (status) return status;")
         self.put("}")
         self.depth -= 1
@@ -496,8 +542,12 @@ class _CWriter:
             return f"floordiv_({a}, {b})"
         if isinstance(op, ast.Mod):
             return f"floormod_({a}, {b})"
-        if isinstance(op, (ast.Add, ast.Sub, ast.Mult, ast.LShift)) and not (self.is_float(left) or self.is_float(right)):
-            return f"(int64_t)((uint64_t){a} {self._OPERATORS[type(op)]} (uint64_t){b})"  # wraps, which signed C does not
+        if isinstance(op, (ast.Add, ast.Sub, ast.Mult, ast.LShift)) and not (
+            self.is_float(left) or self.is_float(right)
+        ):
+            return (
+                f"(int64_t)((uint64_t){a} {self._OPERATORS[type(op)]} (uint64_t){b})"  # wraps, which signed C does not
+            )
         return f"({a} {self._OPERATORS[type(op)]} {b})"
 
     def call(self, name: str, args: list[ast.expr]) -> str:

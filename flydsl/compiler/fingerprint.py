@@ -1,8 +1,10 @@
-"""What a traced function's result can depend on beside its arguments: its code, closure, globals and attributes, and those of its helpers.
+"""What a traced function's result can depend on beside its arguments: its code, closure, globals and attributes, and
+those of its helpers.
 
-`captured_state(function)` walks all of it once and returns a `Captured`: a digest that is the same in every process (for the cache key), the
-entries it is made of (for `flydsl cache explain`), and `holds()`, a generated function that tells in nanoseconds per read whether anything
-has changed since. The walk follows what the bytecode reads; code of Python, NumPy, torch and this package is taken by its name.
+`captured_state(function)` walks all of it once and returns a `Captured`: a digest that is the same in every process
+(for the cache key), the entries it is made of (for `flydsl cache explain`), and `holds()`, a generated function that
+tells in nanoseconds per read whether anything has changed since. The walk follows what the bytecode reads; code of
+Python, NumPy, torch and this package is taken by its name.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ _MAKERS = frozenset(
     }
 )
 _READS_ALL = frozenset({"getattr", "vars", "__dict__", "__class__", "fields", "asdict", "astuple", "replace"})
+_GONE = "(KeyError, AttributeError, ValueError)"  # what a read raises once its object is gone
 _MOST_ENTRIES = 50_000
 _MISSING = object()
 NOT_BOUND = object()
@@ -59,7 +62,7 @@ class Captured:
         self.entries = entries
         self.holds = holds
         self.codes = codes
-        self.opaque = opaque  # what has no description that another process could compare: such functions stay out of the disk cache
+        self.opaque = opaque  # what has no description that another process could compare: not for the disk cache
         text = "\n".join(f"{path}\0{value}" for path, value in entries)
         self.digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
@@ -139,7 +142,7 @@ class _Walk:
         checks = [f"{self.keep(m.keys())}.isdisjoint({self.keep(frozenset(keys))})" for m, keys in self.absent.values()]
         checks += self.checks
         body = " and\n            ".join(checks) or "True"
-        text = f"def holds():\n    try:\n        return ({body})\n    except (KeyError, AttributeError, ValueError):\n        return False\n"
+        text = f"def holds():\n    try:\n        return ({body})\n    except {_GONE}:\n        return False\n"
         parameters = ", ".join(self.names)
         inner = "\n".join(f"    {line}" for line in text.splitlines())
         namespace: dict[str, Any] = {}
@@ -288,7 +291,8 @@ class _Walk:
             self.value(path, value)
 
     def _class(self, path: str, cls: type, makes: bool = True) -> None:
-        """A user's class: its constants now, its methods at the end, if their names occur. `makes`: the code can make objects of it."""
+        """A user's class: its constants now, its methods at the end, if their names occur. `makes`: the code can make
+        objects of it."""
         self.put(path, f"class {_name(cls)}")
         for base in cls.__mro__:
             if not _trusted(base.__module__):
@@ -345,7 +349,8 @@ class _Walk:
             self._instance(path, value)
 
     def _instance(self, path: str, value: Any) -> None:
-        """An object of a user's class: its class now; of its attributes those whose names occur in the code, at the end."""
+        """An object of a user's class: its class now; of its attributes those whose names occur in the code, at the
+        end."""
         self.put(path, f"object of {_name(type(value))}")
         self.check_attribute(value, "__class__", type(value))
         if id(type(value)) not in self.classes_of_objects:
@@ -354,7 +359,8 @@ class _Walk:
         self.instances.append((path, value, set()))
 
     def finish(self) -> None:
-        """Add methods and attributes of objects whose names the code loads; code that is reached through them may load further ones."""
+        """Add methods and attributes of objects whose names the code loads; code that is reached through them may load
+        further ones."""
         changed = True
         while changed:
             changed = self._methods()

@@ -1,6 +1,8 @@
-"""The jit body as a Python function: grid arithmetic, branches and loops around launches, translated from the lowered `func.func`.
+"""The jit body as a Python function: grid arithmetic, branches and loops around launches, translated from the lowered
+`func.func`.
 
-The text is generated, kept with the artifact, and needs only `flydsl.runtime.host_math`. Integers wrap to their width as in IR.
+The text is generated, kept with the artifact, and needs only `flydsl.runtime.host_math`. Integers wrap to their width
+as in IR.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ _UNSIGNED = {
 _UNSIGNED_CALLS = {"arith.ceildivui": "ceildiv", "arith.minui": "min", "arith.maxui": "max"}
 _CMPI = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 _CMPF = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 6: "!=", 8: "==", 9: ">", 10: ">=", 11: "<", 12: "<=", 13: "!="}
-_SAME = ("arith.extsi", "arith.index_cast", "arith.extf", "arith.truncf", "arith.sitofp", "llvm.ptrtoint", "llvm.inttoptr")
+_SAME = frozenset(
+    "arith.extsi arith.index_cast arith.extf arith.truncf arith.sitofp llvm.ptrtoint llvm.inttoptr".split()
+)
 
 
 def host_function(module: ir.Module, name: str) -> str:

@@ -1,7 +1,8 @@
 """Launch arguments: how a Python object becomes a parameter of a compiled function.
 
-A `JitArgument` wraps one object. It states what specialises the code (`signature`), the IR types of the host function's parameter, the DSL
-value inside, and at each launch the flat machine values: pointers as integers, numbers, in the order that `fly-rewrite-func-signature` uses.
+A `JitArgument` wraps one object. It states what specialises the code (`signature`), the IR types of the host
+function's parameter, the DSL value inside, and at each launch the flat machine values: pointers as integers, numbers,
+in the order that `fly-rewrite-func-signature` uses.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class JitArgument:
 
 
 class MemRefJitArg(JitArgument):
-    """A tensor. The layout is static until `mark_*` makes parts of it dynamic; all of these return the object itself."""
+    """A tensor. The layout is static until `mark_*` makes parts of it dynamic; all of these return the object
+    itself."""
 
     dsl_type = Tensor
 
@@ -102,7 +104,8 @@ class MemRefJitArg(JitArgument):
     stride_dyn_indices = property(lambda self: tuple(sorted(self._stride_div)))
 
     def __cache_signature__(self) -> Hashable:
-        """Return dtype, alignment, stride width, shape and strides; what is dynamic is given as its divisibility, negated."""
+        """Return dtype, alignment, stride width, shape and strides; what is dynamic is given as its divisibility,
+        negated."""
         array = self.array
         shape = tuple(-self._shape_div[i] if i in self._shape_div else int(n) for i, n in enumerate(array.shape))
         strides = tuple(-self._stride_div[i] if i in self._stride_div else int(s) for i, s in enumerate(array.strides))
@@ -113,7 +116,8 @@ class MemRefJitArg(JitArgument):
         letters = "i" * len(self._shape_div) + ("q" if self.stride_width == 64 else "i") * len(self._stride_div)
         slots: list[tuple[type, Callable]] = [(ctypes.c_void_p, _fill_address)]
         if letters:
-            slots.append((ctypes.c_char * struct.calcsize(f"<{letters}"), functools.partial(_fill_layout, f"<{letters}")))
+            buffer = ctypes.c_char * struct.calcsize(f"<{letters}")
+            slots.append((buffer, functools.partial(_fill_layout, f"<{letters}")))
         return slots
 
     def mark_layout_dynamic(self, leading_dim: int | None = None, divisibility: int = 1) -> MemRefJitArg:
@@ -267,14 +271,15 @@ class PointerJitArg(JitArgument):
         return [self.address]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _pointer(element_type: type[Numeric], address_space: AddressSpace, alignment: int) -> Ptr:
     """Return one object per type: the fast path compares by identity."""
     return Ptr(element_type.element.mlir, space_name(address_space), alignment)
 
 
 def compiled_argument(value: Any, signature: Hashable) -> Any:
-    """Return an argument of a compiled function as its signature has it: a bare address for a pointer takes the pointer's type."""
+    """Return an argument of a compiled function as its signature has it: a bare address for a pointer takes the
+    pointer's type."""
     if type(value) not in (int, ctypes.c_void_p) or type(signature) is not tuple or signature[0] != "pointer":
         return value
     pointer = PointerJitArg.__new__(PointerJitArg)
@@ -534,7 +539,7 @@ def _by_type(value: Any, annotation: Any, parameter: str, function: str) -> JitA
         got=type(value).__name__,
         function=function,
         declared=declared,
-        advice="pass a number, an array (NumPy, torch, DLPack), a stream, or register the type with JitArgumentRegistry",
+        advice="pass a number, an array (NumPy, torch, DLPack), a stream, or register the type: JitArgumentRegistry",
     )
 
 

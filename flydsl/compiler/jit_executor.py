@@ -11,8 +11,8 @@ from typing import Any
 
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
 from flydsl.compiler.host_program import host_function
-from flydsl.compiler.parameters import described_parameters, exportable
 from flydsl.compiler.jit_argument import compiled_argument
+from flydsl.compiler.parameters import described_parameters, exportable
 from flydsl.ir import get_context, ir, make_context, parse_module, print_op
 from flydsl.runtime import host_math
 from flydsl.runtime import stored_artifact as stored
@@ -56,8 +56,8 @@ class CodegenRequest:
 class CompiledArtifact:
     """One specialisation: its lowered module; the host function and machine code are made on first use.
 
-    An artifact from the disk cache has an `entry` instead of modules, which are parsed only when somebody asks for IR. What is made later is
-    handed to `keep`, which adds it to the stored entry.
+    An artifact from the disk cache has an `entry` instead of modules, which are parsed only when somebody asks for IR.
+    What is made later is handed to `keep`, which adds it to the stored entry.
     """
 
     def __init__(
@@ -97,7 +97,11 @@ class CompiledArtifact:
 
     def to_entry(self, facts: dict[str, Any]) -> Entry:
         """Return the entry to store, with what has been made so far."""
-        request = {"opt_level": self.request.opt_level, "debug_info": self.request.debug_info, "fields": self.request.fields}
+        request = {
+            "opt_level": self.request.opt_level,
+            "debug_info": self.request.debug_info,
+            "fields": self.request.fields,
+        }
         artifact = {"name": self.name, "arch": self.arch, "kernels": self.kernel_names, "request": request}
         self.entry.facts = {**facts, "artifact": artifact}
         for name, operation in ((stored.LOWERED, self.lowered.operation), (stored.ORIGIN, self.origin)):
@@ -222,7 +226,8 @@ class CompiledArtifact:
         return self._loaded[runtime.name]
 
     def entry_point(self, device: int, array_names: Sequence[str]) -> Callable:
-        """Return what the fast path calls with the flat arguments, and before them the arrays where the runtime must know them."""
+        """Return what the fast path calls with the flat arguments, and before them the arrays where the runtime must
+        know them."""
         loaded, host = self.loaded, self.host
         if not loaded.needs_buffers:
             return functools.partial(host, loaded.on_device(None if device < 0 else device))
@@ -272,7 +277,8 @@ class CompiledFunction:
             self._count = len(args)
 
     def export_to_c(self, file_path: str, file_name: str, function_prefix: str = "") -> str:
-        """Write `<file_name>.o`, `.h`, `.json` and the code object into a folder; return the exported symbol (`compiler.export_c`).
+        """Write `<file_name>.o`, `.h`, `.json` and the code object into a folder; return the exported symbol
+        (`compiler.export_c`).
 
         Raises   FileNotFoundError, ExportName, NotExportable
         """

@@ -337,5 +337,3 @@ def _is_placeholder(argument: JitArgument) -> bool:
     """Whether an argument only states its type: a tensor on the host, a null pointer."""
     array = argument.buffer()
     return array.device < 0 if array is not None else isinstance(argument, PointerJitArg) and not argument.address
-
-

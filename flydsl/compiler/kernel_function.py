@@ -43,7 +43,8 @@ class KernelFunction:
         self.known_block_size = _checked_block_size(known_block_size)
         self.signature = inspect.signature(func)
 
-    _known_block_size = property(lambda self: self.known_block_size and list(self.known_block_size))  # read by public tests
+    # read by public tests
+    _known_block_size = property(lambda self: self.known_block_size and list(self.known_block_size))
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self if obj is None else functools.partial(self, obj)

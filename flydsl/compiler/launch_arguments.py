@@ -1,4 +1,5 @@
-"""Arguments of a kernel inside a jit function: which become parameters of the `gpu.func`, and how the body gets them back."""
+"""Arguments of a kernel inside a jit function: which become parameters of the `gpu.func`, and how the body gets them
+back."""
 
 from __future__ import annotations
 

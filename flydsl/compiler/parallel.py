@@ -2,9 +2,9 @@
 
     results = compile_many([Job(run, (a, b, 64)), Job(run, (a, b, 128), hints={"waves_per_eu": 2})])
 
-Workers are forked from this process: they have everything imported already, and jobs need no pickling. What they compile comes back through
-the disk cache (a temporary one where none is in force), so each job is compiled once and this process only reads files. Where there is no
-fork, jobs are compiled one after the other.
+Workers are forked from this process: they have everything imported already, and jobs need no pickling. What they
+compile comes back through the disk cache (a temporary one where none is in force), so each job is compiled once and
+this process only reads files. Where there is no fork, jobs are compiled one after the other.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def compile_many(jobs: Sequence[Job], workers: int | None = None, progress: Prog
             reports = _in_workers(jobs, count, progress)
         else:
             reports = {}
-        return [_result(job, reports.get(i), i, len(jobs), progress if not reports else None) for i, job in enumerate(jobs)]
+        return [
+            _result(job, reports.get(i), i, len(jobs), progress if not reports else None) for i, job in enumerate(jobs)
+        ]
 
 
 def _result(job: Job, report: dict | None, index: int, total: int, progress: Progress | None) -> Result:

@@ -1,4 +1,5 @@
-"""What the arguments of a launch must be, as JSON values: for exports, which are called without this package's compiler."""
+"""What the arguments of a launch must be, as JSON values: for exports, which are called without this package's
+compiler."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def exportable(parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _record(name: str, argument: JitArgument) -> dict[str, Any]:
     if isinstance(argument, MemRefJitArg):
         layout = argument.plain.layout
-        shape, stride = ([None if isinstance(n, la.Sym) else n for n in _modes(x)] for x in (layout.shape, layout.stride))
+        shape, stride = (
+            [None if isinstance(n, la.Sym) else n for n in _modes(x)] for x in (layout.shape, layout.stride)
+        )
         common = {"kind": "tensor", "name": name, "elem": argument.dtype, "shape": shape, "stride": stride}
         return {**common, "stride_bits": argument.stride_width}
     if isinstance(argument, PointerJitArg):

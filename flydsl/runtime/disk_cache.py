@@ -1,8 +1,9 @@
 """The cache on disk: one file per entry, `{folder}/{function}/{key}.flydsl`. Knows bytes only, neither IR nor targets.
 
-A file is a line with the SHA-256 of the rest, a line of JSON (facts, and the sections' names and sizes), and the sections. Nothing in it is
-unpickled; a file whose hash, owner or mode is wrong is no entry. Entries are written to a temporary file and renamed, so a process that
-dies leaves a whole entry or none. A lock file per entry makes processes that want the same one compile it once.
+A file is a line with the SHA-256 of the rest, a line of JSON (facts, and the sections' names and sizes), and the
+sections. Nothing in it is unpickled; a file whose hash, owner or mode is wrong is no entry. Entries are written to a
+temporary file and renamed, so a process that dies leaves a whole entry or none. A lock file per entry makes processes
+that want the same one compile it once.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ class DiskCache:
 
     @contextmanager
     def lock(self, function: str, key: str, timeout_s: float = WRITER_TIMEOUT_S) -> Iterator[bool]:
-        """Hold the lock of an entry; yields whether it is held. Without it (no right to write, time over) work goes on, perhaps twice."""
+        """Hold the lock of an entry; yields whether it is held. Without it (no right to write, time over) work goes
+        on, perhaps twice."""
         path = self.path(function, key).with_suffix(".lock")
         handle = self._open_lock(path, timeout_s)
         try:
@@ -179,7 +181,8 @@ class DiskCache:
         return sorted(found, key=lambda s: s.used)
 
     def trim(self) -> int:
-        """Remove the least recently used entries above the limit, and what dead processes left; return how many entries went."""
+        """Remove the least recently used entries above the limit, and what dead processes left; return how many
+        entries went."""
         entries = self.entries()
         excess = sum(s.size for s in entries) - self.limit_bytes
         removed = 0

@@ -3,8 +3,8 @@
     run = flydsl.runtime.exported.load("gemm.flyc")
     run(a, b, c, m, n, k)
 
-The file (`disk_cache.Entry`) holds for each chip the code object, the facts of its kernels, the host function and the simulator's text; the
-manifest says what the parameters are. `compiler.export` writes it.
+The file (`disk_cache.Entry`) holds for each chip the code object, the facts of its kernels, the host function and the
+simulator's text; the manifest says what the parameters are. `compiler.export` writes it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ class ForArch:
 
     def _text(self, name: str) -> str | None:
         section = f"{self.arch}/{name}"
-        return stored.unpack(Entry({}, {name: self.entry.sections[section]}), name) if section in self.entry.sections else None
+        return (
+            stored.unpack(Entry({}, {name: self.entry.sections[section]}), name)
+            if section in self.entry.sections
+            else None
+        )
 
     def code_object(self) -> tuple[bytes, dict[str, KernelInfo]]:
         """Return the code object and the facts of its kernels."""

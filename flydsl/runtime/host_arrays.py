@@ -1,4 +1,5 @@
-"""Memory on the host side of a launch: address, shape, strides and element type of NumPy, torch and DLPack tensors. Imports no torch."""
+"""Memory on the host side of a launch: address, shape, strides and element type of NumPy, torch and DLPack tensors.
+Imports no torch."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ NUMPY_ELEMENTS = {
 
 @dataclass(frozen=True)
 class HostArray:
-    """`address` in bytes, `strides` in elements; `device` is -1 on the host, else the GPU's number. `owner` keeps the memory alive."""
+    """`address` in bytes, `strides` in elements; `device` is -1 on the host, else the GPU's number. `owner` keeps the
+    memory alive."""
 
     address: int
     shape: tuple[int, ...]
@@ -76,14 +78,15 @@ def host_array(tensor: Any, missing_ok: bool = False) -> HostArray | None:
         return _dlpack(tensor)
     if missing_ok:
         return None
-    raise TypeError(f"{type(tensor).__name__} exposes no memory: pass a NumPy array, a torch tensor, or one with __dlpack__")
+    advice = "pass a NumPy array, a torch tensor, or one with __dlpack__"
+    raise TypeError(f"{type(tensor).__name__} exposes no memory: {advice}")
 
 
 def _numpy(array: np.ndarray) -> HostArray:
     elem = _element(NUMPY_ELEMENTS, array.dtype.name, "NumPy")
     size = array.itemsize
     if not array.dtype.isnative:
-        raise TensorMemory(library="NumPy", problem=f"its bytes are in the order of another machine ({array.dtype.str})")
+        raise TensorMemory(library="NumPy", problem=f"its bytes are in another machine's order ({array.dtype.str})")
     if not array.flags.aligned or any(s % size for s in array.strides):
         raise TensorMemory(library="NumPy", problem=f"its elements are not aligned to their {size} bytes")
     strides = tuple(s // size for s in array.strides)

@@ -1,4 +1,5 @@
-"""Where kernels run: registered runtime kinds, `rocm` (HIP), `sim` (the simulator), `null` (nowhere). The first launch says which one it is."""
+"""Where kernels run: registered runtime kinds, `rocm` (HIP), `sim` (the simulator), `null` (nowhere). The first launch
+says which one it is."""
 
 from __future__ import annotations
 
@@ -11,12 +12,14 @@ from flydsl.utils.logger import log
 
 
 class Loaded(Protocol):
-    """An artifact made ready on a runtime. `needs_buffers`: whether launches must know the arrays that kernels may access."""
+    """An artifact made ready on a runtime. `needs_buffers`: whether launches must know the arrays that kernels may
+    access."""
 
     needs_buffers: bool
 
     def on_device(self, device: int | None) -> Callable:
-        """Return `launch(...)` as `launcher` does, for a device (None: the current one); only where `needs_buffers` is false."""
+        """Return `launch(...)` as `launcher` does, for a device (None: the current one); only where `needs_buffers` is
+        false."""
         ...
 
     def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:

@@ -1,4 +1,5 @@
-"""A runtime whose launches do nothing: what a call costs up to there is ours (`benchmarks/launch_overhead.py`, soak tests)."""
+"""A runtime whose launches do nothing: what a call costs up to there is ours (`benchmarks/launch_overhead.py`, soak
+tests)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An artifact as an entry of the disk cache, and back. Sections: the host function's text, lowered and traced IR, code objects, simulator text.
+"""An artifact as an entry of the disk cache, and back. Sections: the host function's text, lowered and traced IR, code
+objects, simulator text.
 
 What is read back needs no MLIR for a launch on a GPU; the simulator parses the IR only for checks of values.
 """

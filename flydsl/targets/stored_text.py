@@ -1,7 +1,8 @@
-"""Stored Python text is run only if it can do nothing but arithmetic: assignments, branches, loops, calls of known names.
+"""Stored Python text is run only if it can do nothing but arithmetic: assignments, branches, loops, calls of known
+names.
 
-Generated host functions and simulator kernels come back from the disk cache as text. Whoever can write there can write anything, so the text
-is parsed and compared with a list of allowed forms before it is compiled.
+Generated host functions and simulator kernels come back from the disk cache as text. Whoever can write there can write
+anything, so the text is parsed and compared with a list of allowed forms before it is compiled.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Container
 from typing import Any
 
 _FORMS = (
-    ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Break,
-    ast.Continue, ast.Pass, ast.Return, ast.Yield, ast.Call, ast.keyword, ast.Name, ast.Attribute, ast.Subscript, ast.Slice,
-    ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Starred, ast.operator, ast.unaryop, ast.boolop,
-    ast.cmpop, ast.expr_context,
+    ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Assign, ast.AugAssign, ast.Expr,
+    ast.If, ast.For, ast.While, ast.Break, ast.Continue, ast.Pass, ast.Return, ast.Yield, ast.Call,
+    ast.keyword, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant, ast.Tuple,
+    ast.List, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Starred,
+    ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
 )  # fmt: skip
 BUILTINS = {
     "range": range,

@@ -16,7 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="one line per entry: function, target, size, age, sections, key")
     listing.add_argument("function", nargs="?", help="only entries of this function")
-    explain = actions.add_parser("explain", help="what the entries of a function differ in, and from the present compiler")
+    explain = actions.add_parser(
+        "explain", help="what the entries of a function differ in, and from the present compiler"
+    )
     explain.add_argument("function", help="name of a jit function")
     explain.add_argument("key", nargs="?", help="start of the key of one entry; default: the newest one")
     clear = actions.add_parser("clear", help="remove all entries, or those of one function")
@@ -38,20 +40,26 @@ def _list(cache: DiskCache, args: argparse.Namespace) -> int:
     for stored in reversed(cache.entries(args.function)):
         entry = _read(stored)
         about = "damaged" if entry is None else f"{_target(entry):8} {' '.join(sorted(entry.sections))}"
-        sys.stdout.write(f"{stored.function:24} {stored.key[:12]} {_size(stored.size):>9} {_age(stored.used):>8}  {about}\n")
+        sys.stdout.write(
+            f"{stored.function:24} {stored.key[:12]} {_size(stored.size):>9} {_age(stored.used):>8}  {about}\n"
+        )
     return 0
 
 
 def _explain(cache: DiskCache, args: argparse.Namespace) -> int:
     """Compare the chosen entry with each older one, by the parts of their keys."""
-    entries = [(s, e) for s in reversed(cache.entries(args.function)) if (e := _read(s)) is not None and "parts" in e.facts]
+    entries = [
+        (s, e) for s in reversed(cache.entries(args.function)) if (e := _read(s)) is not None and "parts" in e.facts
+    ]
     chosen = next((p for p in entries if p[0].key.startswith(args.key or "")), None)
     if chosen is None:
         sys.stdout.write(f"no entry of {args.function} in {cache.folder}\n")
         return 1
     stored, entry = chosen
     parts = entry.facts["parts"]
-    sys.stdout.write(f"{stored.function} {stored.key[:12]} for {_target(entry)}, made {_age(entry.facts['made'])} ago\n")
+    sys.stdout.write(
+        f"{stored.function} {stored.key[:12]} for {_target(entry)}, made {_age(entry.facts['made'])} ago\n"
+    )
     stale = explain_difference({**parts, "toolchain": toolchain()}, parts)
     for line in stale:
         sys.stdout.write(f"  is not used by the present compiler: {line}\n")

@@ -170,11 +170,11 @@ class RuntimeEnvManager(EnvManager):
     kind = OptStr(
         "auto",
         "FLYDSL_RUNTIME_KIND",
-        "auto (an AMD GPU if there is one, else the simulator), rocm, sim, null (launches do nothing), or a registered kind",
+        "auto (an AMD GPU, else the simulator), rocm, sim, null (launches do nothing), or a registered kind",
         watched=True,
     )
     cache_dir = OptPath("~/.flydsl/cache", "FLYDSL_RUNTIME_CACHE_DIR", "disk cache; empty: none", watched=True)
-    cache_limit = OptInt(1024, "FLYDSL_RUNTIME_CACHE_LIMIT_MB", "size of the disk cache; the least recently used entries go", 1)
+    cache_limit = OptInt(1024, "FLYDSL_RUNTIME_CACHE_LIMIT_MB", "size of the disk cache; what rests longest goes", 1)
     enable_cache = OptBool(True, "FLYDSL_RUNTIME_ENABLE_CACHE", "use the memory and disk cache", watched=True)
     run_only = OptBool(False, "FLYDSL_RUNTIME_RUN_ONLY", "never compile; a cache miss is an error", watched=True)
     extra_source_dirs = OptList([], "FLYDSL_EXTRA_SOURCE_DIRS", "further sources hashed in the cache key", ":")
@@ -184,7 +184,7 @@ class RuntimeEnvManager(EnvManager):
 class DebugEnvManager(EnvManager):
     """Dumps, diagnostics and logging."""
 
-    level = OptInt(0, "FLYDSL_DEBUG", "1 times, 2 decisions, 3 Python, 4 IR per layer, 5 IR per pass, 6 LLVM and ISA", 0, 6)
+    level = OptInt(0, "FLYDSL_DEBUG", "1 times, 2 decisions, 3 Python, 4 and 5 IR, 6 LLVM and ISA", 0, 6)
     dump_ir = OptBool(False, "FLYDSL_DUMP_IR", "write every stage of each kernel", watched=True)
     dump_dir = OptStr("~/.flydsl/debug", "FLYDSL_DUMP_DIR", "folder of the dumps")
     dump_asm = OptBool(False, "FLYDSL_DEBUG_DUMP_ASM", "write the final assembly", watched=True)
@@ -220,7 +220,7 @@ class KtraceEnvManager(EnvManager):
 class SimEnvManager(EnvManager):
     """The simulator."""
 
-    check = OptStr("", "FLYDSL_SIM_CHECK", "checks, such as bounds,race; empty or default: all that are cheap; all; none")
+    check = OptStr("", "FLYDSL_SIM_CHECK", "checks, such as bounds,race; empty or default: the cheap ones; all; none")
     on_finding = OptStr("", "FLYDSL_SIM_ON_FINDING", "what a fault does", ["raise", "warn", "collect"])
     schedule = OptStr("", "FLYDSL_SIM_SCHEDULE", "lockstep, ahead, reverse, random:SEED")
     trace = OptStr("", "FLYDSL_SIM_TRACE", "block,wave: one line per operation")

@@ -1,6 +1,7 @@
 """The rocm target: lowered IR to AMDGPU ISA and code objects, through upstream MLIR conversions and llvmlite.
 
-The names below are found on first use: the HIP runtime imports `targets.rocm.hip` where neither MLIR nor LLVM is installed.
+The names below are found on first use: the HIP runtime imports `targets.rocm.hip` where neither MLIR nor LLVM is
+installed.
 """
 
 import importlib

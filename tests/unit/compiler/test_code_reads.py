@@ -21,8 +21,10 @@ def f(x):
     return [inner() for _ in range(LIMIT)]
 """
     reads = code_reads(compiled(text))
-    assert {("config", "tile", "size"), ("helper",), ("len",), ("names",), ("other", "deep"), ("LIMIT",)} <= set(reads.globals)
-    assert {("settings", "WIDTH"), ("numpy.linalg",)} <= {c for c in reads.imports}
+    assert {("config", "tile", "size"), ("helper",), ("len",), ("names",), ("other", "deep"), ("LIMIT",)} <= set(
+        reads.globals
+    )
+    assert {("settings", "WIDTH"), ("numpy.linalg",)} <= set(reads.imports)
     assert "stored" not in reads.names and {"tile", "ignored", "helper"} <= reads.names
 
 
@@ -37,7 +39,17 @@ def test_digest() -> None:
     one = compiled("def f(x):\n    return x + 1.0\n")
     same = compiled("# comment\n\n\ndef f(x):\n    # more\n    return (x +\n            1.0)\n")
     assert code_reads(one).digest == code_reads(same).digest
-    others = ["x + 1", "x + True", "x - 1.0", "x + -0.0", "x + 0.0", "y + 1.0", "(x, 1.0)", "(lambda: x + 1.0)()", "x + 1.0, {1, 2}"]
+    others = [
+        "x + 1",
+        "x + True",
+        "x - 1.0",
+        "x + -0.0",
+        "x + 0.0",
+        "y + 1.0",
+        "(x, 1.0)",
+        "(lambda: x + 1.0)()",
+        "x + 1.0, {1, 2}",
+    ]
     digests = {code_reads(compiled(f"def f(x):\n    return {t}\n")).digest for t in others}
     assert len(digests | {code_reads(one).digest}) == len(others) + 1
 

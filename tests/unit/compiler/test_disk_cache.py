@@ -140,7 +140,11 @@ def test_edit_recompiles(program, edit) -> None:
 
 @pytest.mark.parametrize(
     "edit",
-    [("# a comment", "# another\n            # comment"), ("UNRELATED = 1", "UNRELATED = 2"), ("SCALE = 2", "\n\nSCALE = 1 + 1")],
+    [
+        ("# a comment", "# another\n            # comment"),
+        ("UNRELATED = 1", "UNRELATED = 2"),
+        ("SCALE = 2", "\n\nSCALE = 1 + 1"),
+    ],
     ids=["comment", "unrelated global", "moved lines"],
 )
 def test_edit_does_not_recompile(program, edit) -> None:
@@ -240,7 +244,15 @@ def test_files_hold_no_pickles(program, cache_dir) -> None:
         if path.is_file():
             entry = Entry.from_bytes(path.read_bytes())
             json.dumps(entry.facts)
-            assert set(entry.sections) <= {"host.py", "lowered.mlir", "origin.mlir", "sim.json", "code.hsaco", "kernels.json", "code.s"}
+            assert set(entry.sections) <= {
+                "host.py",
+                "lowered.mlir",
+                "origin.mlir",
+                "sim.json",
+                "code.hsaco",
+                "kernels.json",
+                "code.s",
+            }
             assert len(path.read_bytes()) < 32768
     assert cache_dir.stat().st_mode & 0o777 == 0o700
 

@@ -94,7 +94,9 @@ def test_exported_object_runs(tmp_path, language) -> None:
     subprocess.check_call(["cc", "-c", "-w", tmp_path / "hip.c", "-o", tmp_path / "hip.o"])
     flags = ["-Wall", "-Werror", "-x", language, "-std=" + ("c11" if language == "c" else "c++11")]
     subprocess.check_call(["cc", *flags, "-c", source, "-o", tmp_path / "main.o"])
-    subprocess.check_call(["cc", tmp_path / "main.o", tmp_path / "kernel.o", tmp_path / "hip.o", "-o", tmp_path / "main"])
+    subprocess.check_call(
+        ["cc", tmp_path / "main.o", tmp_path / "kernel.o", tmp_path / "hip.o", "-o", tmp_path / "main"]
+    )
     out = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout.splitlines()
     launch = "scale_kernel_1 grid 2 1 1 block 256 1 1 lds 0 stream 0x30 args 0x10 64 0x20 32 3 299"
     expected = ["-1", "-1", "0", "-2", "load 0", launch, launch, "0"]
@@ -145,17 +147,30 @@ int hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsign
                           void **p, void **extra) { seen[count++] = *(int32_t *)p[2]; return 0; }
 """
     (tmp_path / "hip.c").write_text(record)
-    subprocess.check_call(["cc", "-shared", "-fPIC", "-w", tmp_path / "hip.c", tmp_path / "arith.o", "-o", tmp_path / "arith.so"])
+    subprocess.check_call(
+        ["cc", "-shared", "-fPIC", "-w", tmp_path / "hip.c", tmp_path / "arith.o", "-o", tmp_path / "arith.so"]
+    )
     lib = ctypes.CDLL(str(tmp_path / "arith.so"))
     assert lib.arithmetic__module_init() == 0 and lib.arithmetic__module_load(-1) == 0
     monkeypatch.setenv("FLYDSL_RUNTIME_KIND", "null")
     seen = []
     monkeypatch.setattr(null, "_launch", lambda *launch: seen.append(launch[-1][-1]))
     rng = np.random.default_rng(1)
-    for x, y in [(7, -2), (-7, 2), (2**31 - 1, 2**31 - 1), (-(2**31), 3), *rng.integers(-(2**31), 1000, (20, 2)).tolist()]:
+    for x, y in [
+        (7, -2),
+        (-7, 2),
+        (2**31 - 1, 2**31 - 1),
+        (-(2**31), 3),
+        *rng.integers(-(2**31), 1000, (20, 2)).tolist(),
+    ]:
         seen.clear()
         arithmetic(a, x, y)
-        values = [ctypes.c_void_p(a.ctypes.data), ctypes.pointer((ctypes.c_int32 * 1)(4)), ctypes.c_int32(x), ctypes.c_int32(y)]
+        values = [
+            ctypes.c_void_p(a.ctypes.data),
+            ctypes.pointer((ctypes.c_int32 * 1)(4)),
+            ctypes.c_int32(x),
+            ctypes.c_int32(y),
+        ]
         args = (ctypes.c_void_p * 4)(*(ctypes.cast(ctypes.pointer(v), ctypes.c_void_p) for v in values))
         ctypes.c_int.in_dll(lib, "count").value = 0
         assert lib.arithmetic(args) == 0
