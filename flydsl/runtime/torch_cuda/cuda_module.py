@@ -16,20 +16,11 @@ from typing import Any
 import torch
 
 from flydsl import arch as chips
+from flydsl.arch.boards import board
 from flydsl.diag import SimulatedCudaForeign
 from flydsl.runtime.device import get_rocm_arch
 from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
 
-# chip -> (compute units as HIP counts them, memory in GiB, L2 in MiB) of its first product, by AMD's product pages;
-# those of gfx1250 are not published: gfx950's stand in
-_BOARDS = {
-    "gfx942": (304, 192, 4),
-    "gfx950": (256, 288, 4),
-    "gfx1250": (256, 288, 4),
-    "gfx1100": (48, 24, 6),
-    "gfx1201": (32, 16, 8),
-}
-_OTHER_BOARD = (32, 16, 4)
 _NO_GRAPH = "a graph replays launches on the GPU: run the program without capture, the results are the same"
 
 
@@ -60,17 +51,17 @@ class DeviceProperties:
 def properties() -> DeviceProperties:
     """Return the properties of the chip in force."""
     chip = chips.get(get_rocm_arch())
-    units, memory_gib, l2_mib = _BOARDS.get(chip.name, _OTHER_BOARD)
+    first = board(chip.name)
     digits = chip.name.removeprefix("gfx")
     return DeviceProperties(
         name=f"AMD {chip.products[0] if chip.products else chip.name} (simulated {chip.name})",
         gcnArchName=chip.name + (":sramecc+:xnack-" if chip.name.startswith("gfx9") else ""),
         major=int(digits[:-2]),
         minor=int(digits[-2], 16),
-        multi_processor_count=units,
-        total_memory=memory_gib << 30,
+        multi_processor_count=first.compute_units,
+        total_memory=first.memory_gib << 30,
         warp_size=chip.wave_size,
-        L2_cache_size=l2_mib << 20,
+        L2_cache_size=first.l2_mib << 20,
         shared_memory_per_block=chip.lds.bytes,
         shared_memory_per_block_optin=chip.lds.bytes,
         shared_memory_per_multiprocessor=chip.lds.pool_bytes,

@@ -12,6 +12,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 from flydsl.diag import HipFailed, MissingHip
@@ -138,6 +139,34 @@ def launch(function: int, grid: tuple, block: tuple, lds_bytes: int, stream: int
 def synchronise(stream: int = 0) -> None:
     """Wait for a stream."""
     check(library().hipStreamSynchronize(stream or None), "hipStreamSynchronize")
+
+
+@contextmanager
+def events(count: int) -> Iterator[tuple[int, ...]]:
+    """Make events for the block."""
+    made = []
+    try:
+        for _ in range(count):
+            event = _P()
+            check(library().hipEventCreate(ctypes.byref(event)), "hipEventCreate")
+            made.append(event.value)
+        yield tuple(made)
+    finally:
+        for handle in made:
+            library().hipEventDestroy(handle)
+
+
+def record(event: int, stream: int = 0) -> None:
+    """Let an event happen when what is on the stream so far is done."""
+    check(library().hipEventRecord(event, stream or None), "hipEventRecord")
+
+
+def elapsed_ms(start: int, end: int) -> float:
+    """Wait for `end`; return the milliseconds between two events."""
+    check(library().hipEventSynchronize(end), "hipEventSynchronize")
+    ms = ctypes.c_float()
+    check(library().hipEventElapsedTime(ctypes.byref(ms), start, end), "hipEventElapsedTime")
+    return ms.value
 
 
 def host_memory(size_bytes: int) -> int:

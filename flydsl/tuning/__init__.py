@@ -1,0 +1,1 @@
+"""Parts of `flydsl.autotune`: configurations, timing, static cost, files."""
