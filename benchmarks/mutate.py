@@ -134,8 +134,7 @@ def own_memory(
     values = [
         next((v + d for lo, hi, d in shifts if lo <= v < hi), v) if p[1][0] == "p" else v for v, p in zip(args, params)
     ]
-    rest.pop("options", None)
-    geometry = {"grid": grid, "block": block, "args": values, **rest}
+    geometry = {"grid": grid, "block": block, "args": values, **{k: v for k, v in rest.items() if k != "options"}}
     return Launch(program.text, program.arch, kernel, geometry, tuple(moved), snapshot(tuple(moved)), keep)
 
 

@@ -223,6 +223,11 @@ class Machine:
         if bad.any():
             self.reporter.overflow(self, site, np.atleast_2d(bad))
 
+    def unwritten_register(self, site: int, m: Mask) -> None:
+        """A fragment that nothing wrote is used."""
+        if self.launch.options.has("uninit"):
+            self.reporter.unwritten_register(self, site, np.ones((self.G, self.B), bool) if m is None else m)
+
     def trap(self, site: int, m: Mask) -> None:
         """The kernel stops itself."""
         self.reporter.trap(self, site, np.ones((self.G, self.B), bool) if m is None else m)

@@ -243,6 +243,13 @@ class Reporter:
             Finding("overflow", text, **self.at(machine, site, bad), why=why, fix="compute large offsets in 64 bits")
         )
 
+    def unwritten_register(self, machine: Machine, site: int, lanes: Any) -> None:
+        """A register fragment that nothing wrote."""
+        text = "a register fragment is used of which nothing wrote (at least) a part"
+        why = "a new fragment holds whatever its registers held before"
+        fix = "fill it first (`frag.fill(0)` for an accumulator), or copy all of it"
+        self.add(Finding("uninitialised", text, **self.at(machine, site, lanes), why=why, fix=fix))
+
     def trap(self, machine: Machine, site: int, lanes: Any) -> None:
         """A trap instruction."""
         text = "the kernel reached a trap"

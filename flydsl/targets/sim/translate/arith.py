@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flydsl.targets.sim.translate.function import FunctionTranslator
+from flydsl.targets.sim.translate.poison import piece_of, unwritten
 from flydsl.targets.sim.translate.rules import attribute, rule
 from flydsl.targets.sim.translate.types import IrType
 from flydsl.targets.sim.translate.values import Piece, Scalar, Struct, Vector
@@ -45,9 +46,20 @@ def plain(attr: Any) -> int | float | bool:
     return value
 
 
-@rule("ub.poison", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.zero")
-def undefined(t: FunctionTranslator, op: Any) -> None:
+@rule("llvm.mlir.zero")
+def zero(t: FunctionTranslator, op: Any) -> None:
     t.define(op.results[0], zero_value(t, t.type_of(op.results[0])))
+
+
+@rule("ub.poison", "llvm.mlir.poison", "llvm.mlir.undef")
+def undefined(t: FunctionTranslator, op: Any) -> None:
+    """Zeros, so that runs repeat; their use is reported."""
+    type_ = t.type_of(op.results[0])
+    if type_.elem == "struct" or type_.is_pointer:
+        t.define(op.results[0], zero_value(t, type_))
+        return
+    scalar = unwritten(t, type_.elem)
+    t.define(op.results[0], Vector(type_, [piece_of(scalar, type_.n)]) if type_.is_vector else scalar)
 
 
 def zero_value(t: FunctionTranslator, type_: IrType) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from flydsl.targets.sim.translate.function import FunctionTranslator
+from flydsl.targets.sim.translate.poison import texts
 from flydsl.targets.sim.translate.rules import attribute, rule
 from flydsl.targets.sim.translate.types import IrType
 from flydsl.targets.sim.translate.values import Piece, Scalar, Struct, Value, Vector
@@ -130,17 +131,38 @@ def scf_for(t: FunctionTranslator, op: Any) -> None:
     iv, m_in, outer = t.fresh(), t.fresh("m"), t.mask
     unsigned = attribute(op, "unsignedCmp") is not None
     bound = Scalar(iv, t.type_of(args[0]))
+    first = mark_unwritten(t, carries, inits)
     with t.captured(m_in) as lines:
         t.define(args[0], bound)
         terminator = t.run_block(block)
         assign_carries(t, carries, [t.get(v) for v in terminator.operands], m_in, outer)
+        if first is not None:
+            t.emit(f"{first} = False")
         if not t.lines:
             t.emit("pass")
+    for name in (n for c in carries for n, *_ in c.parts):
+        t.poisons.guards.pop(name, None)
     site = t.site()
     t.emit(f"for {iv}, {m_in} in h_range(M, {site}, {lo}, {hi}, {step}, {outer}, {unsigned}):")
     t.lines.extend(lines)
     for result, carry in zip(op.results, carries):
         t.define(result, carry.value)
+
+
+def mark_unwritten(t: FunctionTranslator, carries: list[Carry], inits: list[Value]) -> str | None:
+    """Mark carried names whose initial value nothing wrote; they are unwritten while the returned name is true."""
+    names = []
+    for carry, init in zip(carries, inits):
+        for name, off, length in carry.parts:
+            part = init if isinstance(init, Scalar) else Vector(init.type, init.slice(off, length))
+            found = t.poisons.names(part)
+            if found and len(found) == len(texts(part)):
+                names.append(name)
+    if not names:
+        return None
+    first = t.let("True", "u")
+    t.poisons.guards.update(dict.fromkeys(names, first))
+    return first
 
 
 class Carry:

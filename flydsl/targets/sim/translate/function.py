@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from flydsl.diag import Span
 from flydsl.diag.errors.simulator import SimUnsupportedOp, SimUnsupportedType
 from flydsl.targets.sim.translate.locate import Frame, frames_of
+from flydsl.targets.sim.translate.poison import MOVES, Poisons, uses_values
 from flydsl.targets.sim.translate.rules import find_rule
 from flydsl.targets.sim.translate.types import IrType, UnsupportedType, parse_type
 from flydsl.targets.sim.translate.values import Piece, Scalar, Struct, Value, Vector, join
@@ -95,6 +96,7 @@ class FunctionTranslator:
         self.has_barrier = False
         self.uses_dma = False
         self.accesses = Accesses()
+        self.poisons = Poisons()
         self.counter = 0
         self.op: Any = None
         self._types: dict[Any, IrType] = {}
@@ -213,6 +215,10 @@ class FunctionTranslator:
         if name is None:
             name = self.constants[key] = f"c{len(self.constants)}"
         return Scalar(name, IrType(elem), value)
+
+    def constant_text(self, scalar: Scalar) -> str:
+        """Return the expression of a constant."""
+        return next(text for (_, text), name in self.constants.items() if name == scalar.text)
 
     def module_constant(self, expr: str) -> str:
         """Return the name of a value that is made once, when the text is loaded."""
@@ -357,7 +363,12 @@ class FunctionTranslator:
         fn = find_rule(op.name)
         if fn is None:
             raise self.refuse()
+        guards = self.poisons.guards
+        if guards and uses_values(op.name):
+            self.poisons.check(self, op)
         fn(self, op)
+        if guards and op.name in MOVES:
+            self.poisons.follow(self, op)
         self.op = outer
 
     def flatten(self, values: list[Value]) -> list[Scalar | Vector]:
