@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import FunctionType
 
 from flydsl.diag import FlyError, InternalError, raised_at
-from flydsl.frontend.regions import mark, unwind
+from flydsl.frontend.regions import drop, mark
 
 MOST = 9
 
@@ -20,7 +20,7 @@ _now = _Collecting()
 
 def collect(error: Exception, state: tuple, bound: tuple[str, ...], reads: tuple[str, ...]) -> None:
     """Keep the error of a statement, unless it reads what an earlier failed statement would have bound."""
-    unwind(state)
+    drop(state)
     follows = not _now.lost.isdisjoint(reads)
     _now.lost.update(bound)
     if not follows and _now.errors is not None:
@@ -39,7 +39,7 @@ def other_errors(fn: FunctionType, first: FlyError, trace: Callable[[FunctionTyp
         _now.errors.append(error)
     finally:
         found, _now.errors = _now.errors, None
-        unwind(state)
+        drop(state)
     seen = {_identity(first)}
     others = []
     for error in found:

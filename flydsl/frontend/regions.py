@@ -351,3 +351,13 @@ def unwind(state: tuple) -> None:
     del open_now.operands[operands:]
     while len(open_now.regions) > regions:
         open_now.regions[-1].abandon()
+
+
+def drop(state: tuple) -> None:
+    """Forget what was opened since `mark`: the module is not going to be used."""
+    regions, operands = state
+    del open_now.operands[operands:]
+    if len(open_now.regions) > regions:
+        first = open_now.regions[regions]
+        first.trace.ip = first.outer
+        del open_now.regions[regions:]
