@@ -53,7 +53,7 @@ def digests_of_file(path: str) -> frozenset[str]:
     except (OSError, SyntaxError, ValueError):
         return frozenset()
     return frozenset(
-        hashlib.sha256(_text(part).encode(errors="surrogatepass")).hexdigest() for part in _with_inner(code)
+        hashlib.sha256(_text(part).encode(errors="surrogatepass")).hexdigest() for part in with_inner(code)
     )
 
 
@@ -61,7 +61,7 @@ def _analyse(code: CodeType) -> CodeReads:
     names: dict[Chain, None] = {}
     imports: dict[Chain, None] = {}
     used: set[str] = set()
-    for part in _with_inner(code):
+    for part in with_inner(code):
         used.update(part.co_names[i] for i in _loaded(part))
         for kind, chain in _chains(part):
             (names if kind == "global" else imports)[chain] = None
@@ -73,11 +73,12 @@ def _analyse(code: CodeType) -> CodeReads:
     )
 
 
-def _with_inner(code: CodeType) -> Iterator[CodeType]:
+def with_inner(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those of the functions inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _with_inner(constant)
+            yield from with_inner(constant)
 
 
 def _chains(code: CodeType) -> Iterator[tuple[str, Chain]]:

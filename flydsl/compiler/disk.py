@@ -15,6 +15,7 @@ import flydsl
 from flydsl.compiler.code_reads import code_reads, digests_of_file
 from flydsl.compiler.fingerprint import Captured, described
 from flydsl.compiler.jit_executor import CompiledArtifact
+from flydsl.compiler.lines import line_tables, moved_places
 from flydsl.diag import RunOnly, RunOnlyMiss
 from flydsl.runtime.disk_cache import DiskCache, Entry
 from flydsl.utils import env
@@ -136,7 +137,7 @@ def load_or_compile(
     cache = disk_cache()
     if cache is None:
         return compile_now(), False
-    artifact = _load(cache, name, key)
+    artifact = _load(cache, name, key, codes)
     if artifact is not None:
         if env.compile.compile_only and artifact.kernel_names:
             artifact.code_object()
@@ -150,21 +151,22 @@ def load_or_compile(
         log.info("cache: %s is not stored: %s", name, "; ".join(key.problems))
         return compile_now(), False
     with cache.lock(name, key.text):
-        artifact = _load(cache, name, key)
+        artifact = _load(cache, name, key, codes)
         if artifact is not None:
             return artifact, True
         artifact = compile_now()
         if artifact.is_lowered and sources_match(codes):
-            _store(cache, name, key, artifact)
+            _store(cache, name, key, artifact, codes)
     return artifact, False
 
 
-def _load(cache: DiskCache, name: str, key: DiskKey) -> CompiledArtifact | None:
+def _load(cache: DiskCache, name: str, key: DiskKey, codes: tuple[CodeType, ...]) -> CompiledArtifact | None:
     entry = cache.load(name, key.text)
     if entry is None:
         return None
     try:
         artifact = CompiledArtifact.from_entry(entry)
+        artifact.moved = moved_places(entry.facts["lines"], codes)
     except (KeyError, TypeError, ValueError, SyntaxError, AttributeError) as e:
         log.warning("cache: the entry %s of %s is ignored: %s", key.text, name, e)
         return None
@@ -172,8 +174,11 @@ def _load(cache: DiskCache, name: str, key: DiskKey) -> CompiledArtifact | None:
     return artifact
 
 
-def _store(cache: DiskCache, name: str, key: DiskKey, artifact: CompiledArtifact) -> None:
-    artifact.to_entry({"function": name, "parts": key.parts, "made": time.time()})
+def _store(
+    cache: DiskCache, name: str, key: DiskKey, artifact: CompiledArtifact, codes: tuple[CodeType, ...]
+) -> None:
+    facts = {"function": name, "parts": key.parts, "made": time.time(), "lines": line_tables(codes)}
+    artifact.to_entry(facts)
     if artifact.kernel_names:
         artifact.code_object() if env.compile.compile_only else artifact.prepare()
     cache.store(name, key.text, artifact.entry)

@@ -12,6 +12,7 @@ from typing import Any
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
 from flydsl.compiler.host_program import host_function
 from flydsl.compiler.jit_argument import compiled_argument
+from flydsl.compiler.lines import Place, move_sites
 from flydsl.compiler.parameters import described_parameters, exportable
 from flydsl.ir import get_context, ir, make_context, parse_module, print_op
 from flydsl.runtime import host_math
@@ -76,6 +77,7 @@ class CompiledArtifact:
         self._lowered, self._origin = lowered, origin
         self._codegen: Any = None
         self._program: Program | None = None
+        self.moved: dict[Place, Place] = {}  # source places of the entry that are elsewhere now
         self._loaded: dict[str, Loaded] = {}
 
     # --- the disk cache ----------------------------------------------------------------------------------------------
@@ -181,6 +183,7 @@ class CompiledArtifact:
         if text is not None:
             try:
                 payload = {**json.loads(text), "ir": stored.unpack(self.entry, stored.LOWERED)}
+                payload = move_sites(payload, self.moved) if self.moved else payload
                 return Program.from_payload(payload, checked=True)
             except (KeyError, TypeError, ValueError, AttributeError):  # not what we write: translated again
                 pass

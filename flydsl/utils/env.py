@@ -173,10 +173,10 @@ class RuntimeEnvManager(EnvManager):
         "auto (an AMD GPU, else the simulator), rocm, sim, null (launches do nothing), or a registered kind",
         watched=True,
     )
-    cache_dir = OptPath("~/.flydsl/cache", "FLYDSL_RUNTIME_CACHE_DIR", "disk cache; empty: none", watched=True)
+    cache_dir = OptPath("~/.flydsl/cache", "FLYDSL_RUNTIME_CACHE_DIR", "disk cache; empty: none")
     cache_limit = OptInt(1024, "FLYDSL_RUNTIME_CACHE_LIMIT_MB", "size of the disk cache; what rests longest goes", 1)
     enable_cache = OptBool(True, "FLYDSL_RUNTIME_ENABLE_CACHE", "use the memory and disk cache", watched=True)
-    run_only = OptBool(False, "FLYDSL_RUNTIME_RUN_ONLY", "never compile; a cache miss is an error", watched=True)
+    run_only = OptBool(False, "FLYDSL_RUNTIME_RUN_ONLY", "never compile; a cache miss is an error")
     extra_source_dirs = OptList([], "FLYDSL_EXTRA_SOURCE_DIRS", "further sources hashed in the cache key", ":")
     rocm_agent_timeout = OptInt(300, "FLYDSL_ROCM_AGENT_TIMEOUT", "seconds for the agent enumerator", 0)
 
@@ -185,9 +185,9 @@ class DebugEnvManager(EnvManager):
     """Dumps, diagnostics and logging."""
 
     level = OptInt(0, "FLYDSL_DEBUG", "1 times, 2 decisions, 3 Python, 4 and 5 IR, 6 LLVM and ISA", 0, 6)
-    dump_ir = OptBool(False, "FLYDSL_DUMP_IR", "write every stage of each kernel", watched=True)
+    dump_ir = OptBool(False, "FLYDSL_DUMP_IR", "write every stage of each kernel")
     dump_dir = OptStr("~/.flydsl/debug", "FLYDSL_DUMP_DIR", "folder of the dumps")
-    dump_asm = OptBool(False, "FLYDSL_DEBUG_DUMP_ASM", "write the final assembly", watched=True)
+    dump_asm = OptBool(False, "FLYDSL_DEBUG_DUMP_ASM", "write the final assembly")
     ast_diff = OptBool(False, "FLYDSL_DEBUG_AST_DIFF", "show the source before and after rewriting")
     log_level = OptStr("WARNING", "FLYDSL_DEBUG_LOG_LEVEL", "logger level", ["DEBUG", "INFO", "WARNING", "ERROR"])
     log_to_file = OptStr("", "FLYDSL_DEBUG_LOG_TO_FILE", "log to this file")

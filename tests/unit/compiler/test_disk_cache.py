@@ -152,6 +152,21 @@ def test_edit_does_not_recompile(program, edit) -> None:
     assert program.compiles() == 0
 
 
+def test_findings_name_the_present_line(program) -> None:
+    """An entry that was made before lines moved: a fault is reported where the code stands now."""
+    program.source = program.source.replace("a[i])", "a[i + 1])")
+    lines = []
+    for edit in ("", "\n\n# more lines\n"):
+        program.source = edit + program.source
+        module = program.load()
+        with pytest.raises(FlyError) as e:
+            module.run(X, np.zeros_like(X))
+        lines.append(e.value.span.line)
+        assert program.source.splitlines()[e.value.span.line - 1].strip().startswith("b[i] = helper(a[i + 1])")
+    assert lines[1] == lines[0] + 3
+    assert module.run.cache_info().misses == 0
+
+
 ENVIRONMENTS = {
     "environment": {"FLYDSL_COMPILE_OPT_LEVEL": "1"},
     "arch": {"ARCH": "gfx950"},
