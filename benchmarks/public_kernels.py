@@ -307,6 +307,7 @@ def env_override(**values: str) -> Any:
 def spawn(repo: Path, name: str, arch: str, schedule: str) -> dict[str, Any]:
     """Run one case in its own process."""
     environment = {**os.environ, "ARCH": arch, "FLYDSL_GPU_ARCH": arch, "FLYDSL_RUNTIME_KIND": "sim"}
+    environment["FLYDSL_RUNTIME_ENABLE_CACHE"] = "0"  # every case compiles: its artifacts are looked at
     root = str(Path(__file__).resolve().parents[1])
     environment["PYTHONPATH"] = os.pathsep.join(p for p in (root, environment.get("PYTHONPATH")) if p)
     command = [sys.executable, __file__, "--repo", str(repo), "--child", name, "--schedule", schedule]
