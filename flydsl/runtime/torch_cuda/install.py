@@ -51,6 +51,7 @@ def _changes(mode: SimulatedCuda, launches: list) -> list[tuple[Any, str, Any]]:
         (torch.version, "hip", _HIP_VERSION),
         (torch, "Generator", _generator_class(mode)),
         (threading.Thread, "run", _run_in(mode)),
+        (torch.autograd, "_engine_run_backward", _engine_in(mode)),
         (torch.profiler, "profile", _profile_class(launches)),
     ]
 
@@ -63,6 +64,16 @@ def _run_in(mode: SimulatedCuda) -> Callable:
             run(self)
 
     return run_in_mode
+
+
+def _engine_in(mode: SimulatedCuda) -> Callable:
+    run_backward = torch.autograd._engine_run_backward
+
+    def engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        with mode.backward_pass(outputs):
+            return run_backward(outputs, *args, **kwargs)
+
+    return engine_run_backward
 
 
 def _generator_class(mode: SimulatedCuda) -> type:

@@ -19,7 +19,7 @@ _PURGE_AT = 1024
 @dataclass
 class _Entry:
     ref: StorageWeakRef  # keeps the storage's identity from being given to another one, not its memory
-    device: int
+    device: int | None
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     itemsize: int
@@ -33,8 +33,8 @@ class DeviceMemory:
         self._entries: dict[int, _Entry] = {}
         self._purge_at = _PURGE_AT
 
-    def put(self, tensor: torch.Tensor, device: int) -> None:
-        """State that a tensor's storage is on a GPU."""
+    def put(self, tensor: torch.Tensor, device: int | None) -> None:
+        """State that a tensor's storage is on a GPU, or (None) on the host."""
         key = storage_key(tensor)
         if key is None:
             return
@@ -51,6 +51,10 @@ class DeviceMemory:
         entry = self._entries.get(storage_key(tensor))
         return None if entry is None else entry.device
 
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Return whether it was ever stated where a tensor is."""
+        return storage_key(tensor) in self._entries
+
     def allocations(self) -> Iterator[Allocation]:
         """Yield the live memory of all GPUs: what a kernel may reach through a bare address."""
         for allocation, _ in self._live():
@@ -62,6 +66,8 @@ class DeviceMemory:
 
     def _live(self) -> Iterator[tuple[Allocation, _Entry]]:
         for key, entry in self._entries.items():
+            if entry.device is None:
+                continue
             storage = None if entry.ref.expired() else torch.UntypedStorage._new_with_weak_ptr(key)
             if storage is not None and storage.nbytes():
                 yield _allocation(entry, storage), entry

@@ -9,7 +9,8 @@ detected, and host memory that a kernel is given is accessible.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -38,13 +39,14 @@ class SimulatedCuda(TorchFunctionMode):
         self.devices = devices
         self.current = 0
         self.memory = DeviceMemory()
+        self.engine_device: int | None = None  # of the backward pass that runs
         T = torch.Tensor
         self._constructors = frozenset(_device_constructors())
         self._rules: dict[Any, Callable] = {
             torch.device: self._new_device,
             T.device.__get__: self._device,
-            T.is_cuda.__get__: lambda f, a, k: self.memory.device_of(a[0]) is not None or f(*a),
-            T.is_cpu.__get__: lambda f, a, k: self.memory.device_of(a[0]) is None and f(*a),
+            T.is_cuda.__get__: lambda f, a, k: self.device_of(a[0]) is not None or f(*a),
+            T.is_cpu.__get__: lambda f, a, k: self.device_of(a[0]) is None and f(*a),
             T.get_device: self._get_device,
             T.cuda: self._cuda,
             T.cpu: lambda f, a, k: self._move(a[0], None),
@@ -76,10 +78,10 @@ class SimulatedCuda(TorchFunctionMode):
         result = self._call(func, args, kwargs)
         if named is not None:
             place = self.index(named)
-            if func in _ALIASING and place is not None and self.memory.device_of(result) is None:
+            if func in _ALIASING and place is not None and self.device_of(result) is None:
                 result = result.clone()
         else:
-            place = next((d for t in given if (d := self.memory.device_of(t)) is not None), None)
+            place = next((d for t in given if (d := self.device_of(t)) is not None), None)
         if place is not None:
             self._place(result, place, {storage_key(t) for t in given}, func in _UNFILLED)
         return result
@@ -97,13 +99,38 @@ class SimulatedCuda(TorchFunctionMode):
         """Put new storages of a result on a GPU; in-place results and views stay where they are."""
         for tensor in tensors_in(result):
             key = storage_key(tensor)
-            if key is None or key in given or self.memory.device_of(tensor) is not None:
+            if key is None or key in given or self.device_of(tensor) is not None:
                 continue
             if unfilled:
                 fill_poison(tensor)
             self.memory.put(tensor, device)
 
     # --- devices ---
+
+    def device_of(self, tensor: torch.Tensor) -> int | None:
+        """Return the number of the GPU that a tensor is on; None for the host.
+
+        What torch's autograd engine makes by itself no rule sees: inside a backward pass, unknown memory is the GPU's.
+        """
+        index = self.memory.device_of(tensor)
+        if index is None and self.engine_device is not None and not self.memory.knows(tensor):
+            self.memory.put(tensor, self.engine_device)
+            return self.engine_device
+        return index
+
+    @contextmanager
+    def backward_pass(self, outputs: Any) -> Iterator[None]:
+        """Note the device of a backward pass that starts at `outputs`; the user's autograd functions run under the
+        mode.
+        """
+        before = self.engine_device
+        is_off = self not in _get_current_function_mode_stack()  # a rule further out is running
+        self.engine_device = next((d for t in tensors_in(outputs) if (d := self.device_of(t)) is not None), before)
+        try:
+            with self if is_off else nullcontext():
+                yield
+        finally:
+            self.engine_device = before
 
     def index(self, device: Any) -> int | None:
         """Return the number of a GPU as programs name it (`cuda`, `cuda:1`, 1, a torch.device, None: the current
@@ -147,11 +174,11 @@ class SimulatedCuda(TorchFunctionMode):
     # --- attributes and moves ---
 
     def _device(self, func: Callable, args: tuple, kwargs: dict) -> torch.device:
-        index = self.memory.device_of(args[0])
+        index = self.device_of(args[0])
         return func(*args) if index is None else torch.device("cuda", index)
 
     def _get_device(self, func: Callable, args: tuple, kwargs: dict) -> int:
-        index = self.memory.device_of(args[0])
+        index = self.device_of(args[0])
         return -1 if index is None else index
 
     def _cuda(self, func: Callable, args: tuple, kwargs: dict) -> torch.Tensor:
@@ -161,10 +188,10 @@ class SimulatedCuda(TorchFunctionMode):
     def _to(self, func: Callable, args: tuple, kwargs: dict) -> torch.Tensor:
         tensor, *rest = args
         other = rest[0] if rest and isinstance(rest[0], torch.Tensor) else kwargs.get("other")
-        place: Any = self.memory.device_of(tensor)
+        place: Any = self.device_of(tensor)
         named = None if other is not None else self._to_device(rest, kwargs)
         if other is not None:
-            place = self.memory.device_of(other)
+            place = self.device_of(other)
         elif named is not None:
             place = self.index(named)
         if named is not None and rest and not isinstance(rest[0], torch.dtype):
@@ -184,20 +211,20 @@ class SimulatedCuda(TorchFunctionMode):
 
     def _placed(self, source: torch.Tensor, result: torch.Tensor, place: int | None) -> torch.Tensor:
         """Return `result` on a device: itself where `source` was there already, else memory of its own."""
-        if self.memory.device_of(source) != place and storage_key(result) == storage_key(source):
+        if self.device_of(source) != place and storage_key(result) == storage_key(source):
             result = result.clone()
-        if place is not None and self.memory.device_of(result) is None:
+        if self.memory.device_of(result) != place or self.engine_device is not None:
             self.memory.put(result, place)
         return result
 
     def _numpy(self, func: Callable, args: tuple, kwargs: dict) -> Any:
-        index = self.memory.device_of(args[0])
+        index = self.device_of(args[0])
         if index is not None and not kwargs.get("force"):
             raise TypeError(f"a tensor on cuda:{index} has no NumPy view: copy it to the host first, with .cpu()")
         return func(*args, **kwargs)
 
     def _repr(self, func: Callable, args: tuple, kwargs: dict) -> str:
-        text, index = func(*args, **kwargs), self.memory.device_of(args[0])
+        text, index = func(*args, **kwargs), self.device_of(args[0])
         return text if index is None else f"{text[:-1]}, device='cuda:{index}')"
 
 

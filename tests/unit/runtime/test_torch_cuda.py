@@ -115,6 +115,31 @@ def test_moves_copy(cuda):
     assert host.tolist() == [0] * 4
 
 
+def test_autograd_functions_see_gpu_tensors(cuda):
+    seen = []
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            seen.append(x.device)
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append(grad.device)
+            assert torch.empty_like(grad).is_cuda
+            return 2 * grad
+
+    x = torch.ones(3, device="cuda", requires_grad=True)
+    loss = Twice.apply(x).sum()
+    loss.backward(retain_graph=True)
+    torch.autograd.backward(loss)
+    assert seen == [torch.device("cuda", 0)] * 3
+    assert x.grad.is_cuda and x.grad.tolist() == [4.0] * 3
+    (again,) = torch.autograd.grad(Twice.apply(x).sum(), x)
+    assert again.is_cuda and seen[-1].type == "cuda"
+
+
 def test_default_device(cuda):
     with torch.device("cuda:1"):
         assert torch.zeros(2).device == torch.device("cuda:1")
