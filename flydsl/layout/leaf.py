@@ -9,6 +9,7 @@ Neighbours: `int_tuple` lifts these functions to nested tuples. Does not know tu
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import gcd
@@ -153,29 +154,35 @@ _PYTHON = {
     "shl": lambda a, b: a << b,
     "shr": lambda a, b: a >> b,
 }
-_builder: Builder = PythonBuilder()
+
+
+class _InForce(threading.local):
+    """The builder of each thread: kernels are compiled in several at once."""
+
+    builder: Builder = PythonBuilder()
+
+
+_in_force = _InForce()
 
 
 def current_builder() -> Builder:
     """Return the builder in force."""
-    return _builder
+    return _in_force.builder
 
 
 @contextmanager
 def use_builder(builder: Builder) -> Iterator[None]:
     """Make payloads of results with `builder` inside the block."""
-    global _builder
-    previous, _builder = _builder, builder
+    previous, _in_force.builder = _in_force.builder, builder
     try:
         yield
     finally:
-        _builder = previous
+        _in_force.builder = previous
 
 
 def set_builder(builder: Builder) -> Builder:
-    """Install `builder` until further notice and return the previous one."""
-    global _builder
-    previous, _builder = _builder, builder
+    """Install `builder` in this thread until further notice and return the previous one."""
+    previous, _in_force.builder = _in_force.builder, builder
     return previous
 
 
@@ -192,7 +199,7 @@ def emit(op: str, a: Any, b: Any, width: int, div: int) -> Sym:
     rhs = b.value if type(b) is Sym else b
     if lhs is None or rhs is None:
         return Sym(width, div)
-    return Sym(width, div, _builder.binary(op, lhs, rhs, width))
+    return Sym(width, div, _in_force.builder.binary(op, lhs, rhs, width))
 
 
 def _dynamic(op: str, a: Any, b: Any) -> tuple[int, int, int]:
