@@ -7,6 +7,7 @@ as in IR.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from flydsl.diag import PassFailed
@@ -31,7 +32,6 @@ _BINARY = {
 _CALLS = {
     "arith.divsi": "div",
     "arith.remsi": "rem",
-    "arith.floordivsi": "floordiv",
     "arith.ceildivsi": "ceildiv",
     "arith.minsi": "min",
     "arith.maxsi": "max",
@@ -100,6 +100,8 @@ class _Writer:
         args = [self.name(v) for v in op.operands]
         if op.name in _BINARY:
             return self._wrapped(op, f"{args[0]} {_BINARY[op.name]} {args[1]}")
+        if op.name == "arith.floordivsi":
+            return self._wrapped(op, f"{args[0]} // {args[1]}")
         if op.name in _CALLS:
             return self._wrapped(op, f"{_CALLS[op.name]}({args[0]}, {args[1]})")
         if op.name in _UNSIGNED or op.name in _UNSIGNED_CALLS:
@@ -113,6 +115,8 @@ class _Writer:
 
     def _wrapped(self, op: ir.Operation, text: str) -> str:
         width = _width(op.results[0].type)
+        if width == 32:  # inline: a call takes three times as long
+            return f"(({text}) + {1 << 31} & {(1 << 32) - 1}) - {1 << 31}"
         return f"wrap({text}, {width})" if width else text
 
     def assign(self, targets: list[ir.Value], sources: list[ir.Value]) -> None:
@@ -133,7 +137,13 @@ def _constant(w: _Writer, op: ir.Operation) -> None:
     value = ir.FloatAttr(attr).value if isinstance(attr, ir.FloatAttr) else ir.IntegerAttr(attr).value
     if op.result.type == ir.IntegerType.get_signless(1, op.context):
         value = bool(value)
-    w.put(f"{w.name(op.result)} = {value!r}")
+    w.names[op.result] = _literal(value)
+
+
+def _literal(value: bool | int | float) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "(1e999 - 1e999)" if value != value else "1e999" if value > 0 else "(-1e999)"
+    return f"({value!r})" if value < 0 else repr(value)
 
 
 def _cmpi(w: _Writer, op: ir.Operation) -> None:
