@@ -51,7 +51,7 @@ def other_errors(fn: FunctionType, first: FlyError, trace: Callable[[FunctionTyp
 
 def _identity(error: BaseException) -> tuple:
     place = error.span if isinstance(error, FlyError) else raised_at(error)
-    return (type(error), place.file, place.line) if place else (type(error), str(error))
+    return (place.file, place.line) if place else (str(error), 0)
 
 
 def _is_worth_showing(error: BaseException) -> bool:
