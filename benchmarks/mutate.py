@@ -114,7 +114,7 @@ def recorded(args: argparse.Namespace) -> Iterator[tuple[str, list[Launch]]]:
         public_kernels.fake_cuda()
         sys.path[:0] = [str(args.repo), str(args.repo / "examples")]
         for name in (n for n in public_kernels.CASES if re.search(args.cases, n)):
-            with env.override(FLYDSL_RUNTIME_KIND="sim", FLYDSL_SIM_ON_FINDING="collect"):
+            with env.override(ARCH="gfx942", FLYDSL_RUNTIME_KIND="sim", FLYDSL_SIM_ON_FINDING="collect"):
                 yield name, record(lambda name=name: public_kernels.CASES[name](args.repo))
 
 
@@ -229,7 +229,8 @@ def score(launch: Launch, limit: int, show_all: bool) -> Counter:
     counts: Counter = Counter()
     faults = [f for f in findings if f.severity == "error"]
     if faults:
-        print(f"{launch.kernel}: the kernel itself is reported:\n{faults[0]}")
+        print(f"{launch.kernel}: the kernel itself is reported, so it has no mutants:\n{faults[0]}")
+        return counts
     known = {key_of(f) for f in findings}
     by_kind: dict[str, list] = {}
     for kind, line, text in mutants(launch.text):
