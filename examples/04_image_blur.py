@@ -6,7 +6,6 @@ import numpy as np
 import pywt.data
 from PIL import Image
 
-
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 

@@ -45,3 +45,7 @@ def arch(request, monkeypatch) -> str:
     """Each chip in turn, simulated and compiled for."""
     monkeypatch.setenv("FLYDSL_GPU_ARCH", request.param)
     return request.param
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="rewrite the files of tests/golden; review the diff")

@@ -9,7 +9,7 @@ the page up to date.
 from __future__ import annotations
 
 import sys
-from typing import Iterator
+from collections.abc import Iterator
 
 from flydsl import arch as chips
 from flydsl.layout import Layout, crd2idx, size

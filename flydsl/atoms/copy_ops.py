@@ -8,7 +8,7 @@ selects the rules in `targets/`; `copy_rows` has the instructions. Tensor DMA is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import ClassVar
 
 from flydsl import arch as chips
@@ -90,7 +90,7 @@ class CopyOp:
     def __str__(self) -> str:
         return self.text
 
-    def check(self, arch: str | None = None) -> "CopyOp":
+    def check(self, arch: str | None = None) -> CopyOp:
         """Return the operation itself when the chip has it.
 
         Raises   UnsupportedChip
@@ -207,7 +207,7 @@ class BufferCopyLDS(CopyOp):
     def __post_init__(self) -> None:
         _check_width(self, self.widths)
 
-    def check(self, arch: str | None = None) -> "CopyOp":
+    def check(self, arch: str | None = None) -> CopyOp:
         super().check(arch)
         if arch is not None and self.bits > 32 and not chips.get(arch).has("lds_dma_b128"):
             raise UnsupportedChip(
@@ -367,8 +367,8 @@ class UniversalAtomic(CopyOp):
         kind = _INT_RMW[self.op]
         return "u" + kind if self.op in ("max", "min") and self.elem.startswith("ui") else kind
 
-    def check(self, arch: str | None = None) -> "CopyOp":
-        self.rmw
+    def check(self, arch: str | None = None) -> CopyOp:
+        _ = self.rmw  # raises for an op and type without an instruction
         return super().check(arch)
 
 
@@ -420,8 +420,8 @@ class BufferAtomic(CopyOp):
             )
         return name
 
-    def check(self, arch: str | None = None) -> "CopyOp":
-        self.instruction
+    def check(self, arch: str | None = None) -> CopyOp:
+        _ = self.instruction  # raises where there is none
         return super().check(arch)
 
 
@@ -477,7 +477,7 @@ class CopyAtom:
         return self.op.state_fields
 
 
-@lru_cache(maxsize=None)
+@cache
 def copy_atom(op: CopyOp, elem: str | int) -> CopyAtom:
     """Return the atom of `op` on an element type or a bit width."""
     return CopyAtom(op, elem if isinstance(elem, int) else bit_width(elem))

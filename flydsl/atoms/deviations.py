@@ -6,8 +6,9 @@ A deviation names a rule, never single records; `docs/atoms.md` lists the reason
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 from flydsl.layout import CoordTensor, parse, size
 from flydsl.layout.int_tuple import coord_add

@@ -7,7 +7,7 @@ classes. Knows no values: decoding small floats is the simulator's business.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 
 from .errors import UnknownElement
 
@@ -68,7 +68,7 @@ _VECTOR = re.compile(r"vector<(\d+)x([^<>]+)>")
 _LLVM = {"f64": "double", "f32": "float", "tf32": "float", "f16": "half", "bf16": "bfloat"}
 
 
-@lru_cache(maxsize=None)
+@cache
 def bit_width(elem: str) -> int:
     """Return the bits of one value of `elem`; a vector type counts all its elements.
 

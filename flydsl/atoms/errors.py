@@ -7,7 +7,8 @@ source line.
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from flydsl.diag.base import UserError
 

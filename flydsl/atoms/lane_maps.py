@@ -9,7 +9,7 @@ the ISA manuals written out in tests/unit/atoms/isa_maps.py. Neighbours: `mma_op
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from flydsl.layout import Layout
 
@@ -28,7 +28,7 @@ def _tv(thread: tuple, value: tuple) -> Layout:
     return Layout((thread[0], value[0]), (thread[1], value[1]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def mfma_operand(rows: int, k: int, blocks: int = 1) -> Layout:
     """Return the map of A (rows = M) or B (rows = N): lanes run down rows, blocks, then groups
     of k.
@@ -40,7 +40,7 @@ def mfma_operand(rows: int, k: int, blocks: int = 1) -> Layout:
     return _tv(_layout([(rows, 1), (blocks, rows * k), (groups, rows * values)]), (values, rows))
 
 
-@lru_cache(maxsize=None)
+@cache
 def mfma_f8f6f4_operand(rows: int, k: int, bits: int) -> Layout:
     """Return which element each register of a scaled MFMA's A or B is for the hardware.
 
@@ -54,7 +54,7 @@ def mfma_f8f6f4_operand(rows: int, k: int, bits: int) -> Layout:
     return Layout(((rows, groups), (16, 2)), ((1, 16 * rows), (rows, k // 2 * rows)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def mfma_accumulator(m: int, n: int, blocks: int = 1, run: int = 4) -> Layout:
     """Return the map of C and D: one column per lane, `run` consecutive rows (f64: 1) per lane
     at a time.
@@ -71,7 +71,7 @@ def mfma_accumulator(m: int, n: int, blocks: int = 1, run: int = 4) -> Layout:
     return _tv(thread, value)
 
 
-@lru_cache(maxsize=None)
+@cache
 def wmma_operand(rows: int, k: int, run: int) -> Layout:
     """Return the map of A or B on wave32: `run` consecutive k per lane, half waves alternate
     (gfx12 on).
@@ -82,31 +82,31 @@ def wmma_operand(rows: int, k: int, run: int) -> Layout:
     return Layout(((rows, 2), (run, steps)), ((1, rows * run), (rows, 2 * rows * run)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def wmma_operand_doubled(rows: int, k: int) -> Layout:
     """Return the map of A or B on gfx11: both half waves hold the whole row."""
     return Layout(((rows, 2), k), ((1, 0), rows))
 
 
-@lru_cache(maxsize=None)
+@cache
 def wmma_accumulator_interleaved(m: int, n: int) -> Layout:
     """Return the map of C and D on gfx11: half waves take even and odd rows."""
     return Layout(((n, 2), m // 2), ((m, 1), 2))
 
 
-@lru_cache(maxsize=None)
+@cache
 def wmma_accumulator(m: int, n: int) -> Layout:
     """Return the map of C and D on gfx12 and gfx1250: a half wave takes half of the rows."""
     return Layout(((n, 2), m // 2), ((m, m // 2), 1))
 
 
-@lru_cache(maxsize=None)
+@cache
 def wmma_accumulator_packed(m: int, n: int) -> Layout:
     """Return the map of a 16-bit C on gfx1250: even rows of the half, then odd rows."""
     return Layout(((n, 2), (m // 4, 2)), ((m, m // 2), (2, 1)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def whole_rows(rows: int, k: int) -> Layout:
     """Return the map of an A whose lane holds one whole row (32x16x128 of gfx1250)."""
     return Layout((rows, k), (1, rows))

@@ -12,7 +12,7 @@ section 7) for shapes and blocks.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from flydsl import arch as chips
 from flydsl.layout import Layout, size
@@ -145,7 +145,7 @@ class MatrixRow:
         """The names of the chips that have this instruction."""
         return chips_with(self.feature)
 
-    def on(self, arch: str | None) -> "MatrixRow":
+    def on(self, arch: str | None) -> MatrixRow:
         """Return the row itself where the chip has it (or no chip is named).
 
         Raises   UnsupportedChip
@@ -168,7 +168,7 @@ def wmma_run(feature: str, kind: str, k: int, family: str) -> int:
     return 32 if family == "wmma_scale" and _ELEMENT_BITS[kind] < 8 else 8
 
 
-@lru_cache(maxsize=None)
+@cache
 def chips_with(feature: str) -> tuple[str, ...]:
     """Return the names of the chips that have `feature`; none for a feature of chips we do not
     compile for.
@@ -435,7 +435,7 @@ ROWS: tuple[MatrixRow, ...] = (
 _GENERATION = {"wmma_gfx1250_iu4": "wmma_gfx1250"}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _by(attribute: str) -> dict[str, tuple[MatrixRow, ...]]:
     table: dict[str, list[MatrixRow]] = {}
     for row in ROWS:
@@ -475,7 +475,7 @@ def by_rocdl_name(
     return rows[0]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _by_shape() -> dict[tuple, tuple[MatrixRow, ...]]:
     table: dict[tuple, list[MatrixRow]] = {}
     for row in ROWS:

@@ -9,7 +9,7 @@ An atom is a frozen record. It refuses operand types at construction, and shapes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import ClassVar
 
 from flydsl import arch as chips
@@ -133,7 +133,7 @@ class MmaOp:
             )
         return row
 
-    def check(self, arch: str | None = None) -> "MmaOp":
+    def check(self, arch: str | None = None) -> MmaOp:
         """Return the atom itself when `arch` has its instruction, else refuse like `row`."""
         self.row(arch)
         return self
@@ -159,7 +159,7 @@ class MmaOp:
         return "" if type(self).__name__ in (name, name.replace("_", "")) or not name else f" (fx.rocdl.{name})"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _same_kinds(kinds: tuple[str, str, str]) -> tuple[MatrixRow, ...]:
     return tuple(r for r in ROWS if (r.a, r.b, r.acc) == kinds)
 
@@ -273,7 +273,7 @@ class MFMAScale(MmaOp):
         return find("mfma_scale", self.shape_mnk, self.kinds, scale_type="i32")
 
 
-def _check_scaled(op: "MFMAScale | WMMAScale") -> None:
+def _check_scaled(op: MFMAScale | WMMAScale) -> None:
     if op.a not in FORMAT_CODE or op.b not in FORMAT_CODE or op.acc != "f32":
         _refuse_types(op, (f"any mix of {', '.join(FORMAT_CODE)} -> f32",))
     for subject in ("opsel_a", "opsel_b"):
@@ -447,7 +447,7 @@ class UniversalFMA(MmaOp):
             _refuse_types(self, ("f64", "f32", "f16", "bf16, the same for all three"))
 
     @classmethod
-    def of(cls, elem: str) -> "UniversalFMA":
+    def of(cls, elem: str) -> UniversalFMA:
         """Return the atom for one element type."""
         return cls(1, 1, 1, elem, elem, elem)
 

@@ -8,7 +8,8 @@ Law      parse_x(x.text) == x
 from __future__ import annotations
 
 import re
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from flydsl.layout import Layout, Tile
 from flydsl.layout import parse as parse_value

@@ -9,8 +9,9 @@ tests/diff/test_atoms_oracle.py compares every word with the reference.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Sequence
+from typing import Any, ClassVar
 
 from flydsl.layout import leaf
 from flydsl.layout.int_tuple import to_str

@@ -164,7 +164,7 @@ def _share(extents: list[int], num_warps: int) -> list[int]:
     if num_warps < 1 or num_warps & (num_warps - 1):
         raise AtomError(reason=f"num_warps must be a power of two, got {num_warps}")
     out, left = list(extents), num_warps
-    for i, extent in enumerate(extents):
+    for i in range(len(extents)):
         while left > 1 and out[i] % 2 == 0:
             out[i] //= 2
             left //= 2

@@ -37,8 +37,8 @@ class _Template:
 def rewritten(fn: FunctionType, *, kernel: bool = False, guarded: bool = False) -> FunctionType:
     """Return a function that does what `fn` does and traces control flow on run-time values.
 
-    `kernel`: the returned values are ignored. `guarded`: statements that fail are noted and passed over (`collect`). Cheap on second use; each closure of one code object gets its own
-    cells.
+    `kernel`: the returned values are ignored. `guarded`: statements that fail are noted and passed over (`collect`).
+    Cheap on second use; each closure of one code object gets its own cells.
     Raises   NoSource: the source cannot be read; GeneratorInKernel
     """
     if is_rewritten(fn.__code__):

@@ -6,8 +6,8 @@ call-site chain up to the frame that runs the kernel's body. Locations are cache
 
 from types import CodeType, FrameType
 
-from flydsl.diag.source import is_internal, position
 from flydsl.diag.source import _internal as _known  # the dict itself: this is the hottest line of tracing
+from flydsl.diag.source import is_internal, position
 from flydsl.ir.bindings import ir
 
 _MAX_CHAIN = 5

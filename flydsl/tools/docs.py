@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def errors_page() -> str:
     """Return docs/errors.md: every code with its texts."""
-    import flydsl.atoms.errors  # noqa: F401  (adds its classes to the catalogue)
+    import flydsl.atoms.errors
     import flydsl.diag.errors  # noqa: F401
     from flydsl.diag import InternalError, MissingTool, Unsupported, catalogue
 

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import flydsl.atoms.errors  # noqa: F401  (each adds its classes to the catalogue)
+    import flydsl.atoms.errors
     import flydsl.diag.errors  # noqa: F401
 
     if args.code is None:

@@ -9,9 +9,9 @@ import argparse
 import sys
 
 import flydsl.dialects  # noqa: F401  (contexts load the Fly dialects)
-from flydsl.ir.verify import verify
 from flydsl.dialects.values import split_top
 from flydsl.ir import get_context, get_types, parse_module, print_op
+from flydsl.ir.verify import verify
 from flydsl.passes.registry import run_pass
 from flydsl.pipeline import TO_LOWERED
 

@@ -1,4 +1,5 @@
 """Atoms and partitions against recorded behaviour of the reference: every record, and the tables of the spec."""
+
 import io
 import json
 import os
@@ -35,10 +36,16 @@ def test_deviations_are_met_and_named_once():
     assert set(met) == set(names), "a deviation that no record meets is not a deviation"
 
 
-@pytest.mark.parametrize("field, wrong", [
-    ("tv_layout_A", "((16,4),4):((1,64),17)"), ("rocdl", "rocdl.mfma.f32.16x16x16f17"), ("isa", ["v_mfma_x"]),
-    ("values_per_thread", [4, 4, 5]), ("thr_layout", "32:1"),
-])
+@pytest.mark.parametrize(
+    "field, wrong",
+    [
+        ("tv_layout_A", "((16,4),4):((1,64),17)"),
+        ("rocdl", "rocdl.mfma.f32.16x16x16f17"),
+        ("isa", ["v_mfma_x"]),
+        ("values_per_thread", [4, 4, 5]),
+        ("thr_layout", "32:1"),
+    ],
+)
 def test_a_wrong_record_is_noticed(field, wrong):
     """The evaluator must not agree with anything: one field changed, one disagreement."""
     lines = (DATA / "mma_atoms.jsonl").read_text().splitlines()
@@ -74,10 +81,23 @@ def test_cache_modifiers_are_written_as_recorded():
 def test_golden_mma_layouts():
     """spec/golden_mma.tsv: every layout that the reference prints for an atom which exists."""
     from flydsl.atoms import MFMAScale, WMMAScale, mfma, wmma
-    names = {"Float16": "f16", "BFloat16": "bf16", "Float32": "f32", "Float64": "f64", "Int8": "i8", "Uint8": "ui8",
-             "Int4": "i4", "Int32": "i32", "Float8E4M3FN": "f8E4M3FN", "Float8E5M2": "f8E5M2",
-             "Float8E4M3FNUZ": "f8E4M3FNUZ", "Float6E2M3FN": "f6E2M3FN", "Float6E3M2FN": "f6E3M2FN",
-             "Float4E2M1FN": "f4E2M1FN"}
+
+    names = {
+        "Float16": "f16",
+        "BFloat16": "bf16",
+        "Float32": "f32",
+        "Float64": "f64",
+        "Int8": "i8",
+        "Uint8": "ui8",
+        "Int4": "i4",
+        "Int32": "i32",
+        "Float8E4M3FN": "f8E4M3FN",
+        "Float8E5M2": "f8E5M2",
+        "Float8E4M3FNUZ": "f8E4M3FNUZ",
+        "Float6E2M3FN": "f6E2M3FN",
+        "Float6E3M2FN": "f6E3M2FN",
+        "Float4E2M1FN": "f4E2M1FN",
+    }
     scope = {"fx": type("fx", (), names)}
     agreed = refused = 0
     for line in (SHARED / "spec" / "golden_mma.tsv").read_text().splitlines():
@@ -85,7 +105,7 @@ def test_golden_mma_layouts():
             continue
         chip, call, want = line.split("\t")[:3]
         kind, arguments = call.removeprefix("fx.rocdl.").removeprefix("cdna4.").rstrip(")").split("(", 1)
-        args, kwargs = eval(f"(lambda *a, **k: (a, k))({arguments})", scope)  # noqa: S307 the spec's own text
+        args, kwargs = eval(f"(lambda *a, **k: (a, k))({arguments})", scope)
         kwargs = {("b" if k == "elem_ty_b" else k): v for k, v in kwargs.items()}
 
         def build():
@@ -96,6 +116,7 @@ def test_golden_mma_layouts():
             m, n, k, a, *b = args
             cls = MFMAScale if kind.startswith("MFMA") else WMMAScale
             return cls(m, n, k, a, b[0] if b else a, "f32", **kwargs)
+
         try:
             op = build()
         except ValueError:

@@ -319,7 +319,7 @@ def test_mistake(fn, error, base, underlined, phrase):
     assert e.span.file == __file__ and e.span.line == marked_line(fn), text
     assert phrase in text
     assert e.code in text and "why:" in text and "fix:" in text
-    if underlined is not None:
+    if underlined is not None and sys.version_info >= (3, 11):  # Python 3.10 has no columns
         source = e.span.text
         assert source[e.span.column - 1 : e.span.end_column - 1] == underlined, text
 

@@ -177,7 +177,7 @@ def test_missing_linker(monkeypatch) -> None:
     monkeypatch.setattr(tools, "_zig", lambda: None)
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(FlyError) as e:
-        artifact.codegen(("hsaco",)).hsaco  # noqa: B018
+        artifact.codegen(("hsaco",)).hsaco
     assert "ld.lld" in str(e.value) and "pip install" in str(e.value)
 
 

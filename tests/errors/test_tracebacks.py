@@ -57,7 +57,9 @@ def test_only_the_users_frames_are_shown(tmp_path, name):
 def test_the_chain_from_kernel_to_helper(tmp_path):
     text = stderr_of(tmp_path, CALLS["call"])
     assert text.index("in main") < text.index("in launch") < text.index("in kernel") < text.index("in helper"), text
-    assert "program.py:7:12" in text and "^" in text, text
+    if sys.version_info >= (3, 11):  # Python 3.10 has no columns
+        assert "program.py:7:12" in text and "^" in text, text
+    assert "program.py:7" in text, text
 
 
 def test_errors_of_python_itself_lose_our_frames_too(tmp_path):
@@ -81,7 +83,7 @@ def test_caught_errors_carry_the_users_frames(tmp_path):
 
     @flyc.kernel
     def kernel(x: fx.Tensor):
-        fx.Int32(x[0]) << 1.5  # noqa: B018
+        fx.Int32(x[0]) << 1.5
 
     @flyc.jit
     def launch(x: fx.Tensor):

@@ -133,12 +133,12 @@ def test_R030_every_copy_feeds_every_matrix_atom(name):
         for buffer in (False, True):
 
             def body(x: fx.Tensor, out: fx.Tensor, n_: fx.Int32):
-                op = fx.rocdl.BufferCopy(bits) if buffer else fx.UniversalCopy(bits)  # noqa: B023
+                op = fx.rocdl.BufferCopy(bits) if buffer else fx.UniversalCopy(bits)
                 atom = fx.make_copy_atom(op, dtype)
                 acc = [fx.Int32] if name == "i8" else []
                 mma = fx.make_tiled_mma(fx.make_mma_atom(fx.rocdl.MFMA(m, n, k, dtype, *acc)), fx.make_layout((1, 1, 1), (0, 0, 0)))
                 thr = mma.get_slice(fx.thread_idx.x)
-                tensor = fx.rocdl.make_buffer_tensor(x) if buffer else x  # noqa: B023
+                tensor = fx.rocdl.make_buffer_tensor(x) if buffer else x
                 gA = fx.make_view(tensor.iter, fx.make_layout((16, 64), (64, 1)))
                 load = fx.make_tiled_copy_A(atom, mma).get_slice(fx.thread_idx.x)
                 a, b, c = thr.make_fragment_A(gA), thr.make_fragment_B(gA), thr.make_fragment_C(fx.make_view(tensor.iter, fx.make_layout((16, 16), (16, 1))))

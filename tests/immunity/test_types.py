@@ -296,13 +296,13 @@ def test_R106_casts_of_any_count(source, target, dsl):
     for count in (1, 2, 3, 4, 8):
 
         def body(x: fx.Tensor, out: fx.Tensor, n: fx.Int32):
-            i = fx.thread_idx.x * count  # noqa: B023
-            if fx.const_expr(count == 1):  # noqa: B023
+            i = fx.thread_idx.x * count
+            if fx.const_expr(count == 1):
                 out[i] = x[i].to(dsl).to(fx.Float32)
             else:
-                v = fx.Vector.from_elements([x[i + k] for k in fx.range_constexpr(count)]).to(dsl)  # noqa: B023
+                v = fx.Vector.from_elements([x[i + k] for k in fx.range_constexpr(count)]).to(dsl)
                 w = v.to(fx.Float32)
-                for k in fx.range_constexpr(count):  # noqa: B023
+                for k in fx.range_constexpr(count):
                     out[i + k] = w[k]
 
         x = np.random.default_rng(count).standard_normal(16 * count).astype(np.float32) * 30

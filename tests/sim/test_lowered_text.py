@@ -38,14 +38,14 @@ class Recorder:
                 data[f"{number}/{name}/before"], data[f"{number}/{name}/after"] = before[name], raw_bytes(b)
             places = {b.address: [name, 0] for name, b in buffers}
             records.append(
-                dict(
-                    kernel=kernel,
-                    grid=grid,
-                    block=block,
-                    smem=smem,
-                    args=[places.get(a, a) for a in args],
-                    arrays=[name for name, _ in buffers],
-                )
+                {
+                    "kernel": kernel,
+                    "grid": grid,
+                    "block": block,
+                    "smem": smem,
+                    "args": [places.get(a, a) for a in args],
+                    "arrays": [name for name, _ in buffers],
+                }
             )
 
         return recorded

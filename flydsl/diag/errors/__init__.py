@@ -9,14 +9,15 @@ from flydsl.diag.errors import simulator as _simulator
 from flydsl.diag.errors import target as _target
 from flydsl.diag.errors import types as _types
 from flydsl.diag.errors import warnings as _warnings
-from flydsl.diag.errors.compile import *  # noqa: F403
-from flydsl.diag.errors.device import *  # noqa: F403
-from flydsl.diag.errors.frontend import *  # noqa: F403
-from flydsl.diag.errors.memory import *  # noqa: F403
-from flydsl.diag.errors.rocdl import *  # noqa: F403
-from flydsl.diag.errors.simulator import *  # noqa: F403
-from flydsl.diag.errors.target import *  # noqa: F403
-from flydsl.diag.errors.types import *  # noqa: F403
-from flydsl.diag.errors.warnings import *  # noqa: F403
+from flydsl.diag.errors.compile import *
+from flydsl.diag.errors.device import *
+from flydsl.diag.errors.frontend import *
+from flydsl.diag.errors.memory import *
+from flydsl.diag.errors.rocdl import *
+from flydsl.diag.errors.simulator import *
+from flydsl.diag.errors.target import *
+from flydsl.diag.errors.types import *
+from flydsl.diag.errors.warnings import *
 
-__all__ = [*_compile.__all__, *_device.__all__, *_frontend.__all__, *_memory.__all__, *_rocdl.__all__, *_simulator.__all__, *_target.__all__, *_types.__all__, *_warnings.__all__]
+_SUBJECTS = (_compile, _device, _frontend, _memory, _rocdl, _simulator, _target, _types, _warnings)
+__all__ = [name for subject in _SUBJECTS for name in subject.__all__]

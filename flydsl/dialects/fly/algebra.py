@@ -66,7 +66,7 @@ def params_attr(params: Sequence[Any], types: Any) -> ir.Attribute:
 
 
 def _op(name: str, law: Callable, operands: str) -> type[AlgebraOp]:
-    fields = {operand: ext.Operand[Any] for operand in operands.split()}
+    fields = dict.fromkeys(operands.split(), ext.Operand[Any])
     annotations = {**fields, "result": ext.Result[Any]}
     namespace = {"__doc__": law.__doc__, "law": staticmethod(law), "__annotations__": annotations}
     cls = type("".join(p.capitalize() for p in name.split("_")), (AlgebraOp,), namespace, name=name)

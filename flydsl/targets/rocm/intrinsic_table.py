@@ -428,4 +428,4 @@ cvt.scalef32.pk8.fp4.f16 i32 (v8f16, f32)
 cvt.scalef32.pk8.fp8.bf16 v2i32 (v8bf16, f32)
 cvt.scalef32.pk8.bf8.bf16 v2i32 (v8bf16, f32)
 cvt.scalef32.pk8.fp4.bf16 i32 (v8bf16, f32)
-"""  # noqa: E501
+"""

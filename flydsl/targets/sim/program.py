@@ -17,10 +17,10 @@ from flydsl.targets.sim.memory import GlobalMemory
 from flydsl.targets.sim.namespace import NAMESPACE
 from flydsl.targets.sim.numeric import TYPES
 from flydsl.targets.sim.options import Allocation, LaunchConfig, SimOptions
+from flydsl.targets.sim.pending import PendingCopies
 from flydsl.targets.sim.report import Reporter, RunReport
 from flydsl.targets.sim.sanitize import make_watch
 from flydsl.targets.sim.schedule import run_slab
-from flydsl.targets.sim.pending import PendingCopies
 from flydsl.targets.sim.translate.text import KernelText
 from flydsl.targets.stored_text import TextRefused, run_text
 

@@ -5,11 +5,11 @@ is. CDNA: "AMD Instinct MI300 (CDNA3) ISA", section 7.1.4 (data layout of inputs
 RDNA3 ISA section 7.9, RDNA4 ISA section 7.12 (WMMA). gfx1250 has no public manual: its maps follow the
 layouts that the reference compiler publishes and are marked so.
 """
-from functools import lru_cache
+from functools import cache
 from math import ceil
 
 
-@lru_cache(maxsize=None)
+@cache
 def mfma_input(rows: int, k: int, blocks: int) -> dict[tuple[int, int], tuple[int, int, int]]:
     """Return (lane, item) -> (i, k, b) of A (of B with j for i).
 
@@ -20,7 +20,7 @@ def mfma_input(rows: int, k: int, blocks: int) -> dict[tuple[int, int], tuple[in
             for b in range(blocks) for i in range(rows) for kk in range(k)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def mfma_scaled_input(rows: int, k: int, bits: int) -> dict[tuple[int, int], tuple[int, int, int]]:
     """Return (lane, item) -> (i, k, 0) of A or B of a scaled MFMA, after Composable Kernel's test/mx_mfma_op.
 
@@ -39,7 +39,7 @@ def mfma_scaled_input(rows: int, k: int, bits: int) -> dict[tuple[int, int], tup
     return out
 
 
-@lru_cache(maxsize=None)
+@cache
 def mfma_output(m: int, n: int, blocks: int, height: int) -> dict[tuple[int, int], tuple[int, int, int]]:
     """Return (lane, item) -> (i, j, b) of D; height H is 4, and 1 for f64.
 

@@ -62,7 +62,7 @@ def assembly(chip: str, rows: list) -> str:
 
 
 def main(chip: str) -> None:
-    rows = [r for r in atoms.supported(chip)]
+    rows = list(atoms.supported(chip))
     text = assembly(chip, rows)
     for number in range(len(rows)):
         part = text.split(f"\nf{number}:", 1)[1].split("s_endpgm", 1)[0]

@@ -1,6 +1,6 @@
 """Every lane map against the manuals' formulas, element by element; and proof that a wrong map is noticed."""
 import dataclasses
-from functools import lru_cache
+from functools import cache
 
 import isa_maps
 import pytest
@@ -44,7 +44,7 @@ def expected_output(row, lane, item):
     return *isa_maps.wmma_gfx12_output(lane, item), 0
 
 
-@lru_cache(maxsize=None)
+@cache
 def expected_indices(row, operand):
     """Return {(lane, item): index in the operand} from the manual."""
     first, second, find = {

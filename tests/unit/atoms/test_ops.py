@@ -3,9 +3,26 @@ import pytest
 
 from flydsl import arch, atoms
 from flydsl.atoms import (
-    BUFFER, GLOBAL, REGISTER, SHARED, TDM, BufferAtomic, BufferCopy, BufferCopyLDS, BufferLoadAsyncLDS,
-    GlobalLoadAsyncLDS, LDSReadTrans, MFMAScale, UniversalAtomic, UniversalCopy, UniversalFMA, WMMAScale, copy_atom,
-    copy_row, mfma, wmma,
+    BUFFER,
+    GLOBAL,
+    REGISTER,
+    SHARED,
+    TDM,
+    BufferAtomic,
+    BufferCopy,
+    BufferCopyLDS,
+    BufferLoadAsyncLDS,
+    GlobalLoadAsyncLDS,
+    LDSReadTrans,
+    MFMAScale,
+    UniversalAtomic,
+    UniversalCopy,
+    UniversalFMA,
+    WMMAScale,
+    copy_atom,
+    copy_row,
+    mfma,
+    wmma,
 )
 from flydsl.atoms.mma_calls import call_text
 

@@ -3,13 +3,30 @@ import isa_maps
 import pytest
 
 from flydsl.atoms import (
-    LDSReadTrans, UniversalCopy, copy_atom, make_tiled_copy, make_tiled_copy_operand,
-    make_tiled_copy_tv, make_tiled_mma, mfma,
-    retile, tiled_copy, tiled_mma, wmma,
+    LDSReadTrans,
+    UniversalCopy,
+    copy_atom,
+    make_tiled_copy,
+    make_tiled_copy_operand,
+    make_tiled_copy_tv,
+    make_tiled_mma,
+    mfma,
+    retile,
+    tiled_copy,
+    tiled_mma,
+    wmma,
 )
 from flydsl.layout import (
-    ComposedLayout, Swizzle, Sym, composition, crd2idx, make_composed_layout, make_fragment_layout_like,
-    make_identity_layout, parse, size,
+    ComposedLayout,
+    Swizzle,
+    Sym,
+    composition,
+    crd2idx,
+    make_composed_layout,
+    make_fragment_layout_like,
+    make_identity_layout,
+    parse,
+    size,
 )
 from flydsl.layout.coords import all_coords, all_indices
 from flydsl.layout.int_tuple import coord_add

@@ -1,9 +1,10 @@
 """A thread's MLIR context is dropped when it has held many modules, but never under a trace."""
 
+from tracing_env import traced
+
 from flydsl.expr.numeric import Int32
 from flydsl.ir import Trace, get_context, get_types
 from flydsl.ir import context as contexts
-from tracing_env import traced
 
 
 def test_a_full_context_stays_while_it_is_traced_in(monkeypatch):

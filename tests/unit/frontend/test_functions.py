@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 import textwrap
 
 import pytest
@@ -11,6 +12,8 @@ from flydsl.expr.numeric.classes import Int32
 from flydsl.frontend import functions, rewritten
 from flydsl.frontend.dispatch import call
 from flydsl.frontend.source import function_source
+
+needs_columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no columns")
 
 
 def plus_one(x):
@@ -57,6 +60,7 @@ def body_over_lines(n, m):
 # fmt: on
 
 
+@needs_columns
 def test_positions_are_those_of_the_file():
     body = body_over_lines
     trace, _ = traced(body, [Int32, Int32])
@@ -69,6 +73,7 @@ def test_positions_are_those_of_the_file():
     assert "callsite" not in add
 
 
+@needs_columns
 def test_locations_inside_helpers_name_the_chain():
     def body(n, m):
         return plus_one(n)
