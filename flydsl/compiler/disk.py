@@ -155,7 +155,7 @@ def load_or_compile(
         if artifact is not None:
             return artifact, True
         artifact = compile_now()
-        if artifact.is_lowered and sources_match(codes):
+        if artifact.is_lowered and not _depends_on_more(artifact) and sources_match(codes):
             _store(cache, name, key, artifact, codes)
     return artifact, False
 
@@ -183,6 +183,11 @@ def _store(
         artifact.code_object() if env.compile.compile_only else artifact.prepare()
     cache.store(name, key.text, artifact.entry)
     artifact.keep = _keeper(cache, name, key)
+
+
+def _depends_on_more(artifact: CompiledArtifact) -> bool:
+    """Whether an artifact needs what no entry holds: functions to call after loading, bitcode files that may change."""
+    return bool(getattr(artifact, "post_load", ()) or getattr(artifact.request, "link_libs", ()))
 
 
 def _difference(cache: DiskCache, name: str, key: DiskKey) -> str:
