@@ -12,8 +12,10 @@ Outside a `check` block the environment decides: `FLYDSL_SIM_CHECK`, `FLYDSL_SIM
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from flydsl.diag.errors.simulator import SimFindings
 from flydsl.targets.sim import session
@@ -21,8 +23,13 @@ from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.options import CHECKS, REPORTS, VALUES, parse_checks
 from flydsl.targets.sim.report import RunReport
 from flydsl.targets.sim.session import Findings
+from flydsl.targets.sim.trace import BREAKPOINT, Stop
+from flydsl.targets.sim.trace import on_breakpoint as handlers
 
-__all__ = ["CHECKS", "REPORTS", "VALUES", "Finding", "Findings", "RunReport", "SimFindings", "check", "closing_line"]
+__all__ = [
+    "CHECKS", "REPORTS", "VALUES", "Finding", "Findings", "RunReport", "SimFindings", "Stop", "breakpoint", "check",
+    "closing_line", "on_breakpoint",
+]  # fmt: skip
 
 
 @contextmanager
@@ -45,6 +52,38 @@ def check(
         fields["schedule"] = schedule
     with session.scope(**fields) as found:
         yield found
+
+
+def breakpoint(**values: Any) -> None:
+    """Stop a kernel here: open a Python prompt on the values of its variables, in all lanes that are active.
+
+    Without arguments it shows the caller's numbers and vectors by their names; `breakpoint(x=x + 1)` shows what is
+    given. Without a terminal the values are printed. Only for the simulator: remove it before compiling for a GPU.
+    """
+    from flydsl.ir import emit, ir, is_tracing
+
+    if not is_tracing():
+        import builtins
+
+        builtins.breakpoint()
+        return
+    shown: dict[str, Any] = {}
+    for name, value in (values or sys._getframe(1).f_locals).items():
+        parts = value.__extract_to_ir_values__() if hasattr(value, "__extract_to_ir_values__") else []
+        if len(parts) == 1 and str(parts[0].type).startswith(("i", "f", "bf", "vector")):
+            shown[name] = parts[0]
+    text = BREAKPOINT + " ".join(shown)
+    emit("gpu.printf", (), tuple(shown.values()), {"format": ir.StringAttr.get(text)})
+
+
+@contextmanager
+def on_breakpoint(handler: Callable[[Stop], object]) -> Iterator[None]:
+    """Call `handler(stop)` at breakpoints inside the block instead of opening a prompt."""
+    handlers.append(handler)
+    try:
+        yield
+    finally:
+        handlers.pop()
 
 
 def closing_line() -> str:

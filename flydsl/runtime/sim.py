@@ -94,21 +94,15 @@ class SimLoaded:
                 return
             started = time.perf_counter()
             options = session.options()
+            geometry = {"grid": grid, "block": block, "dynamic_lds_bytes": smem, "cluster": cluster or (1, 1, 1)}
+            args = list(arguments)
+            dump = session.dump_of(self.program, kernel, geometry, args, allocations, options)
             try:
-                report = self.program.launch(
-                    kernel,
-                    grid=grid,
-                    block=block,
-                    args=list(arguments),
-                    allocations=allocations,
-                    dynamic_lds_bytes=smem,
-                    cluster=cluster or (1, 1, 1),
-                    options=options,
-                )
+                report = self.program.launch(kernel, args=args, allocations=allocations, options=options, **geometry)
             except SimFindings as e:
-                session.deliver_failure(e.findings)
+                session.deliver_failure(e.findings, dump)
                 raise
-            session.deliver(report, options)
+            session.deliver(report, options, dump)
             for observe in _observers:
                 observe(kernel, allocations, time.perf_counter() - started)
 

@@ -223,7 +223,9 @@ class SimEnvManager(EnvManager):
     check = OptStr("", "FLYDSL_SIM_CHECK", "checks, such as bounds,race; empty or default: the cheap ones; all; none")
     on_finding = OptStr("", "FLYDSL_SIM_ON_FINDING", "what a fault does", ["raise", "warn", "collect"])
     schedule = OptStr("", "FLYDSL_SIM_SCHEDULE", "lockstep, ahead, reverse, random:SEED")
-    trace = OptStr("", "FLYDSL_SIM_TRACE", "block,wave: one line per operation")
+    trace = OptStr("", "FLYDSL_SIM_TRACE", "block=0,wave=1: print the values of this wave's source lines as they change")
+    trace_lines = OptStr("", "FLYDSL_SIM_TRACE_LINES", "source lines of the trace, such as 40-60")
+    dump = OptPath("", "FLYDSL_SIM_DUMP", "folder for launches with faults; `python -m flydsl.tools.replay` repeats them")
 
 
 compile = CompileEnvManager()

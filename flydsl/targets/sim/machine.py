@@ -20,6 +20,7 @@ from flydsl.targets.sim.options import LaunchConfig, SimOptions
 from flydsl.targets.sim.pending import PendingCopies
 from flydsl.targets.sim.report import Reporter
 from flydsl.targets.sim.tdm import TensorDma
+from flydsl.targets.sim.trace import BREAKPOINT, Tracer, stop_at
 
 
 @dataclass
@@ -46,6 +47,7 @@ class LaunchState:
     private_bytes: int
     private_arrays: dict[str, tuple[int, int]]
     uses_dma: bool = False
+    tracer: Tracer | None = None
 
 
 def flat_or_scalar(values: np.ndarray, axis: int) -> Any:
@@ -260,5 +262,12 @@ class Machine:
     def row_misaligned(self, site: int, what: str, addr: Any, align: int, m: Mask) -> None:
         self.reporter.row_misaligned(self, site, what, addr, align, m)
 
+    def trace(self, frame: tuple[str, int, int], value: Any, m: Mask) -> None:
+        """Show the value of a source line."""
+        self.launch.tracer.show(self, frame, value, m)
+
     def printf(self, site: int, text: str, args: tuple, m: Mask) -> None:
+        if text.startswith(BREAKPOINT):
+            stop_at(self, site, text.split()[1:], args, m)
+            return
         self.reporter.printf(self, text, args, m)

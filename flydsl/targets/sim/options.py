@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from flydsl.targets.sim.trace import Trace
+
 CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined")
 REPORTS = ("banks", "holes", "needless", "stale")
 VALUES = ("nan", "overflow")  # opt-in: they look at every result, so kernels are translated once more for them
@@ -70,6 +72,7 @@ class SimOptions:
     slab_bytes: int = 1 << 20
     trip_limit: int = 1 << 24
     max_findings: int = 100
+    trace: Trace | None = None
 
     def __post_init__(self) -> None:
         known = (*CHECKS, *REPORTS, *VALUES)
@@ -85,8 +88,8 @@ class SimOptions:
 
     @property
     def values(self) -> frozenset[str]:
-        """The checks of values that are on."""
-        return self.checks & frozenset(VALUES)
+        """The checks of values that are on, and the lines that are traced: what the translated text depends on."""
+        return self.checks & frozenset(VALUES) | ({self.trace.key()} if self.trace is not None else frozenset())
 
     def has(self, check: str) -> bool:
         """Return whether a check is on."""

@@ -21,6 +21,7 @@ from flydsl.targets.sim.pending import PendingCopies
 from flydsl.targets.sim.report import Reporter, RunReport
 from flydsl.targets.sim.sanitize import make_watch
 from flydsl.targets.sim.schedule import run_slab
+from flydsl.targets.sim.trace import Tracer
 from flydsl.targets.sim.translate.text import KernelText
 from flydsl.targets.stored_text import TextRefused, run_text
 
@@ -200,6 +201,7 @@ def run_launch(
         text.uses_dma,
     )  # fmt: skip
     launch.watch = make_watch(launch, text)
+    launch.tracer = Tracer(options.trace) if options.trace is not None else None
     groups = config.grid[0] * config.grid[1] * config.grid[2]
     threads = -(-(config.block[0] * config.block[1] * config.block[2]) // wave_size) * wave_size
     per_slab = slab_groups(text, options, threads, lds_bytes, groups)

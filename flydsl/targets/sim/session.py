@@ -11,11 +11,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.options import SimOptions, parse_checks
+from flydsl.targets.sim.program import Program
+from flydsl.targets.sim.recorded import RecordedLaunch, snapshot
 from flydsl.targets.sim.report import RunReport
+from flydsl.targets.sim.trace import Trace
 from flydsl.utils import env
 from flydsl.utils.logger import log
 
@@ -132,6 +136,8 @@ def env_fields() -> dict[str, Any]:
         fields["schedule"] = env.sim.schedule
     if env.sim.on_finding:
         fields["on_finding"] = env.sim.on_finding
+    if env.sim.trace:
+        fields["trace"] = Trace.parse(env.sim.trace, env.sim.trace_lines)
     return fields
 
 
@@ -141,9 +147,29 @@ def options() -> SimOptions:
     return SimOptions(**(env_fields() | (inner.fields if inner is not None else {})))
 
 
-def deliver(run: RunReport, options: SimOptions) -> None:
+def dump_of(
+    program: Program, kernel: str, geometry: dict[str, Any], args: list[Any], allocations: list[Any], options: SimOptions
+) -> RecordedLaunch | None:
+    """Return the launch with a copy of its memory if `FLYDSL_SIM_DUMP` wants launches with faults."""
+    if not env.sim.dump:
+        return None
+    checks = sorted(options.checks)
+    return RecordedLaunch(
+        program.text, program.arch, kernel, geometry, args, allocations, snapshot(allocations), checks, options.schedule
+    )
+
+
+def save_dump(dump: RecordedLaunch | None, found: list[Finding]) -> None:
+    """Write a launch with faults to the folder of `FLYDSL_SIM_DUMP` and say how to repeat it."""
+    if dump is not None and any(f.severity == "error" for f in found):
+        home = dump.save(Path(env.sim.dump), found)
+        log.warning("launch of %s written; run it again: python -m flydsl.tools.replay %s", dump.kernel, home)
+
+
+def deliver(run: RunReport, options: SimOptions, dump: RecordedLaunch | None = None) -> None:
     """Take the report of a launch that ended: to the scope, to Python's warnings, to the log, to the totals."""
     totals.count(run)
+    save_dump(dump, run.findings)
     inner = _scope.get()
     if inner is not None:
         inner.found.runs.append(run)
@@ -159,8 +185,9 @@ def deliver(run: RunReport, options: SimOptions) -> None:
         log.info("%s", one.line())
 
 
-def deliver_failure(found: list[Finding]) -> None:
+def deliver_failure(found: list[Finding], dump: RecordedLaunch | None = None) -> None:
     """Take the findings of a launch that was stopped."""
+    save_dump(dump, found)
     totals.found.update(f.severity for f in found)
     inner = _scope.get()
     if inner is not None:

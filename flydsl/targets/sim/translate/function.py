@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flydsl.diag import Span
 from flydsl.diag.errors.simulator import SimUnsupportedOp, SimUnsupportedType
+from flydsl.targets.sim.trace import lines_of
 from flydsl.targets.sim.translate.locate import Frame, frames_of
 from flydsl.targets.sim.translate.poison import MOVES, Poisons, uses_values
 from flydsl.targets.sim.translate.rules import find_rule
@@ -79,6 +80,7 @@ class FunctionTranslator:
 
     def __init__(self, module: ModuleFacts, name: str, value_checks: frozenset[str] = frozenset()):
         self.value_checks = value_checks
+        self.traced = lines_of(value_checks)
         self.module = module
         self.name = name
         self.lines: list[str] = []
@@ -353,9 +355,32 @@ class FunctionTranslator:
     def run_block(self, block: Any) -> Any:
         """Translate the ops of a block; return its terminator."""
         ops = list(block.operations)
+        if self.traced is not None:
+            return self.run_traced([op.operation for op in ops])
         for op in ops[:-1]:
             self.translate(op.operation)
         return ops[-1].operation
+
+    def run_traced(self, ops: list[Any]) -> Any:
+        """Translate ops and show the last value of each run of ops of one source line."""
+        *body, terminator = ops
+        frames = [self.traced_frame(op) for op in body]
+        value = None
+        for op, frame, following in zip(body, frames, (*frames[1:], None)):
+            self.translate(op)
+            if frame is not None and len(op.results) == 1 and isinstance(self.values.get(op.results[0]), (Scalar, Vector)):
+                value = op.results[0]
+            if frame is not None and value is not None and (following is None or following[:2] != frame[:2]):
+                self.emit(f"M.trace({frame!r}, {self.operand_array(value)}, {self.mask})")
+                value = None
+        return terminator
+
+    def traced_frame(self, op: Any) -> Frame | None:
+        """Return the first place of an op that lies in the traced lines."""
+        if op.name in ("arith.constant", "llvm.mlir.addressof"):
+            return None
+        first, last = self.traced
+        return next((f for f in frames_of(str(op.location)) if first <= f[1] <= last), None)
 
     def translate(self, op: Any) -> None:
         """Translate one op by its rule."""
