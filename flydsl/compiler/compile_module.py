@@ -54,7 +54,9 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     module = MlirCompiler.compile(module, trace=trace, dumper=dumper, timer=timer)
     if env.compile.warn:
         check_lowered(module)
-    artifact = CompiledArtifact(name, trace.arch, module, CodegenRequest.of(context.hints), origin, tuple(kernels))
+    request = CodegenRequest.of(context.hints, context.link_libs)
+    artifact = CompiledArtifact(name, trace.arch, module, request, origin, tuple(kernels))
+    artifact.post_load = tuple(context.post_load)
     if (dumper or env.compile.compile_only or env.debug.dump_asm) and artifact.is_lowered:
         _generate(artifact, dumper)
         timer.mark("code generation")

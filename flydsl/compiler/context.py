@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,6 +48,7 @@ class CompilationContext:
     def __init__(self, hints: dict[str, Any] | None = None):
         self.hints = checked_hints(hints)
         self.link_libs: list[str] = []
+        self.post_load: list[Callable[[int], Any]] = []
 
     @classmethod
     def get_current(cls) -> CompilationContext | None:
@@ -88,3 +89,8 @@ class CompilationContext:
         """Link a device bitcode file into this compile."""
         if path not in self.link_libs:
             self.link_libs.append(path)
+
+    def add_post_load(self, function: Callable[[int], Any]) -> None:
+        """Have a function called with each module of this compile after it was loaded."""
+        if function not in self.post_load:
+            self.post_load.append(function)

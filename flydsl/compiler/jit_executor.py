@@ -35,7 +35,7 @@ class CodegenRequest:
     fields: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, hints: dict[str, Any]) -> CodegenRequest:
+    def of(cls, hints: dict[str, Any], link_libs: Sequence[str] = ()) -> CodegenRequest:
         """Return the request of a compile with these hints in the present environment."""
         fields: dict[str, Any] = {}
         if "waves_per_eu" in hints:
@@ -44,8 +44,15 @@ class CodegenRequest:
             fields["fast_fp_math"] = True
         if "llvm_options" in hints:
             fields["llvm_options"] = hints["llvm_options"]
+        if link_libs:
+            fields["link_libs"] = tuple(link_libs)
         opt_level = hints.get("opt_level", env.compile.opt_level)
         return cls(opt_level, env.debug.enable_debug_info, tuple(fields.items()))
+
+    @property
+    def link_libs(self) -> tuple[str, ...]:
+        """The files of device bitcode that are linked."""
+        return dict(self.fields).get("link_libs", ())
 
     def options(self) -> Any:
         """Return the ROCm target's options."""
@@ -74,6 +81,7 @@ class CompiledArtifact:
         self.name, self.arch, self.request, self.kernel_names = name, arch, request, kernel_names
         self.entry = entry or Entry({})
         self.keep: Callable[[Entry], None] = _keep_nothing
+        self.post_load: tuple[Callable[[int], Any], ...] = ()  # called with each loaded module
         self._lowered, self._origin = lowered, origin
         self._codegen: Any = None
         self._program: Program | None = None

@@ -38,6 +38,7 @@ class RocmLoaded:
         self.code: bytes
         self.kernels: dict[str, KernelInfo]
         self.code, self.kernels = artifact.code_object()
+        self.post_load = artifact.post_load
         self.functions: dict[tuple[int, str], int] = {}
         self.modules: dict[int, int] = {}
 
@@ -83,7 +84,10 @@ class RocmLoaded:
         handle = self.functions.get((device, kernel))
         if handle is None:
             if device not in self.modules:
-                self.modules[device] = hip.load_module(self.code)
+                module = hip.load_module(self.code)
+                for initialise in self.post_load:
+                    initialise(module)
+                self.modules[device] = module
             handle = self.functions[device, kernel] = hip.get_function(self.modules[device], kernel)
         return handle
 

@@ -3,6 +3,9 @@
 from flydsl.diag.base import InternalError, UserError
 
 __all__ = [
+    "BitcodeMissing",
+    "ExternCall",
+    "ExternUnbound",
     "ArgumentCount",
     "ArgumentRange",
     "ArgumentType",
@@ -260,3 +263,24 @@ class ExportName(UserError, ValueError):
     what = "cannot export under the name '{name}': {problem}"
     why = "the name becomes a file or a symbol of C"
     fix = "give another base name or function_prefix"
+
+
+class ExternCall(UserError, TypeError):
+    code = "FLY_EXTERN_CALL"
+    what = "`{symbol}` cannot be called like this: {problem}"
+    why = "it was declared as `{prototype}`; bits are passed on as they are, so nothing is converted"
+    fix = "convert the arguments in the kernel (fx.Int32(x)), or correct the declaration"
+
+
+class ExternUnbound(UserError, RuntimeError):
+    code = "FLY_EXTERN_UNBOUND"
+    what = "the external function `{symbol}` cannot be used here: {problem}"
+    why = "it is device code, which exists only in the module of a kernel"
+    fix = "call it in the body of a @flyc.kernel function"
+
+
+class BitcodeMissing(UserError, FileNotFoundError):
+    code = "FLY_BITCODE_MISSING"
+    what = "the device bitcode {path}, which should define `{symbol}`, does not exist"
+    why = "it is linked into every kernel that calls `{symbol}`"
+    fix = "build it (`clang -target amdgcn-amd-amdhsa -mcpu=gfx942 -c -emit-llvm`), or correct bitcode_path"

@@ -41,6 +41,7 @@ class Request:
     outputs: tuple[str, ...]
     text: str = ""
     bitcode: bytes = b""
+    link_libs: tuple[str, ...] = ()
 
 
 def set_llvm_option(name: str, value: bool | int | str) -> None:
@@ -78,7 +79,11 @@ def generate(request: Request) -> dict[str, str | bytes]:
         module = parse(request.text, context)
         module.triple = TRIPLE
         module.data_layout = str(machine.target_data)
-        optimise(module, machine, request.opt_level, "llvm.loop.unroll" in request.text)
+        for path in request.link_libs:
+            link(module, path, context)
+        optimise(module, machine, request.opt_level, "llvm.loop.unroll" in request.text, bool(request.link_libs))
+        if request.link_libs:
+            check_defined(module)
         bitcode = module.as_bitcode()
     results: dict[str, str | bytes] = {"bitcode": bitcode}
     for output in request.outputs:
@@ -118,6 +123,31 @@ def parse(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
     return module
 
 
+def link(module: llvm.ModuleRef, path: str, context: llvm.ContextRef) -> None:
+    """Link the device bitcode at `path` into `module`; what it defines becomes internal, and is inlined where it may be."""
+    try:
+        with open(path, "rb") as f:
+            library = llvm.parse_bitcode(f.read(), context=context)
+        library.verify()
+        defined = [v.name for v in (*library.functions, *library.global_variables) if not v.is_declaration]
+        library.triple, library.data_layout = module.triple, module.data_layout
+        module.link_in(library)
+    except (OSError, RuntimeError) as error:
+        raise LlvmError(f"{path}: {str(error).strip()}") from error
+    for function in module.functions:
+        if function.name in defined and not function.is_declaration:
+            function.linkage = "internal"
+            if b"noinline" not in b" ".join(function.attributes):
+                function.add_function_attribute("alwaysinline")
+
+
+def check_defined(module: llvm.ModuleRef) -> None:
+    """Refuse functions that are still called and nothing that was linked defines."""
+    missing = tuple(f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm."))
+    if missing:
+        raise LlvmError(f"undefined symbols: {', '.join(missing)}", missing)
+
+
 def codegen_level(opt_level: int, text: str) -> int:
     """Return LLVM's codegen level for `opt_level` (see `CodegenOptions`) and IR `text` of that size."""
     if opt_level != 2:
@@ -125,19 +155,24 @@ def codegen_level(opt_level: int, text: str) -> int:
     return 2 if text.count("\n  ") <= SMALL_INSTRUCTIONS else 1
 
 
-def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int, hinted: bool = False) -> None:
+def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int, hinted: bool = False, linked: bool = False) -> None:
     """Run the middle end in place: nothing at 0, slim at 1 and 2, O3 at 3.
 
     Slim unrolls only where loops are `hinted`.
     """
-    if opt_level == 0:
+    if opt_level == 0 and not linked:
         return
     tuning = llvm.create_pipeline_tuning_options(opt_level)
     builder = llvm.create_pass_builder(machine, tuning)
-    if opt_level == 3:
+    if opt_level == 0:
+        passes = llvm.create_new_module_pass_manager()
+        _add_linking(passes)
+    elif opt_level == 3:
         passes = builder.getModulePassManager()
     else:
         passes = llvm.create_new_module_pass_manager()
+        if linked:
+            _add_linking(passes)
         passes.add_sroa_pass()
         passes.add_simplify_cfg_pass()
         passes.add_loop_rotate_pass()  # removes the copies of loop carries
@@ -148,3 +183,9 @@ def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int
             passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
     passes.run(module, builder)
+
+
+def _add_linking(passes: llvm.ModulePassManager) -> None:
+    """Inline what was linked and drop what nobody calls."""
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()

@@ -87,11 +87,11 @@ def _is_odd(text: str) -> bool:
     return any(not _USUAL.fullmatch(s) for s in scalars)
 
 
-def check_llvm(root: ir.Operation, defined: set[str], chip: Chip) -> ModuleFacts:
+def check_llvm(root: ir.Operation, defined: set[str], chip: Chip, has_libraries: bool = False) -> ModuleFacts:
     """Return the facts of a module of `llvm` and `rocdl` ops; refuse every other op.
 
     Raises   RocmOpLeft: an op or a cast that no conversion removed
-             UndefinedSymbol: a call of a function that nothing defines
+             UndefinedSymbol: a call of a function that nothing defines (with libraries, linking finds that)
     """
     facts = ModuleFacts()
     rocdl_ops, llvm_ops = facts.rocdl_ops, facts.llvm_ops
@@ -105,7 +105,7 @@ def check_llvm(root: ir.Operation, defined: set[str], chip: Chip) -> ModuleFacts
         elif name.startswith("llvm."):
             llvm_ops.add(name)
             if name == "llvm.call":
-                _note_call(op, defined, facts, chip)
+                _note_call(op, defined, facts, chip, has_libraries)
             elif name == "llvm.call_intrinsic":
                 intrinsic = ir.StringAttr(op.attributes["intrin"]).value
                 facts.intrinsics.setdefault(intrinsic, place(op))
@@ -119,11 +119,11 @@ def check_llvm(root: ir.Operation, defined: set[str], chip: Chip) -> ModuleFacts
     return facts
 
 
-def _note_call(op: ir.Operation, defined: set[str], facts: ModuleFacts, chip: Chip) -> None:
+def _note_call(op: ir.Operation, defined: set[str], facts: ModuleFacts, chip: Chip, has_libraries: bool) -> None:
     callee = op.attributes["callee"].value if "callee" in op.attributes else ""
     if callee.startswith(INTRINSIC_PREFIX):
         facts.intrinsics.setdefault(callee.removeprefix(INTRINSIC_PREFIX), place(op))
-    elif callee not in defined:
+    elif callee not in defined and not (has_libraries and callee):
         raise UndefinedSymbol(arch=chip.name, symbols=(callee,), symbols_text=callee or "(indirect)", at=place(op))
     else:
         facts.calls.setdefault(callee, place(op))

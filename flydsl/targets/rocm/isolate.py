@@ -17,7 +17,14 @@ from typing import Any
 
 from flydsl.arch import Chip
 from flydsl.diag import Span
-from flydsl.diag.errors.target import CodegenFailed, IntrinsicUnknown, LlvmOptionBad, LlvmRejected, MissingLlvm
+from flydsl.diag.errors.target import (
+    CodegenFailed,
+    IntrinsicUnknown,
+    LlvmOptionBad,
+    LlvmRejected,
+    MissingLlvm,
+    UndefinedSymbol,
+)
 from flydsl.targets.rocm import intrinsics, worker
 from flydsl.targets.rocm.guards import ModuleFacts
 from flydsl.targets.rocm.options import CodegenOptions
@@ -118,10 +125,11 @@ def run_codegen(source: CodegenInput, outputs: tuple[str, ...], bitcode: bytes =
     """
     codegen = _codegen()
     level = codegen.codegen_level(source.options.opt_level, source.text)
-    request = codegen.Request(source.cpu, source.options.opt_level, level, outputs, source.text, bitcode)
+    libraries = source.options.link_libs
+    request = codegen.Request(source.cpu, source.options.opt_level, level, outputs, source.text, bitcode, libraries)
     options = source.options.llvm_options
     isolated = source.options.isolate
-    if options or (not source.is_proven if isolated is None else isolated):
+    if options or libraries or (not source.is_proven if isolated is None else isolated):
         return _run_isolated(source, request, options)
     try:
         return codegen.generate(request)
@@ -152,6 +160,8 @@ def _check_option(name: str) -> None:
 
 
 def _rejected(source: CodegenInput, problem: str, symbols: tuple[str, ...]) -> Exception:
+    if symbols and not symbols[0].startswith("llvm."):
+        return UndefinedSymbol(arch=source.cpu, symbols=symbols, symbols_text=", ".join(symbols))
     if symbols:
         return _unknown(source, symbols[0], "")
     return LlvmRejected(problem=problem)

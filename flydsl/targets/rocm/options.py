@@ -18,6 +18,7 @@ class CodegenOptions:
     `waves_per_eu`  wanted waves per SIMD: n, (least, most), or "least,most"
     `fast_fp_math`  all fast-math flags on all floating-point operations
     `llvm_options`  options of LLVM's command line; they apply in a worker process only
+    `link_libs`  files of device bitcode that are linked into the module
     `isolate`  True: always generate code in the worker; False: never; None: where the module is outside the
     proven set
     """
@@ -28,6 +29,7 @@ class CodegenOptions:
     debug_info: bool = False
     llvm_options: Mapping[str, OptionValue] | tuple[tuple[str, OptionValue], ...] = ()
     isolate: bool | None = None
+    link_libs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.opt_level not in (0, 1, 2, 3):

@@ -76,7 +76,7 @@ def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> De
         _run_pipeline(host, chip)
         module = _unwrap(find_gpu_module(host))
         finish(module.operation)
-        facts = guards.check_llvm(module.operation, _defined(module), chip)
+        facts = guards.check_llvm(module.operation, _defined(module), chip, bool(options.link_libs))
         facts.odd_types = odd_types
         for name, at in facts.rocdl_ops.items():
             intrinsics.check_chip(name.removeprefix("rocdl."), chip, at)

@@ -89,6 +89,7 @@ class Worker:
             "opt_level": request.opt_level,
             "level": request.level,
             "outputs": request.outputs,
+            "link_libs": request.link_libs,
             "text_bytes": len(text),
             "bitcode_bytes": len(request.bitcode),
         }
