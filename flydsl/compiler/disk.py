@@ -155,7 +155,7 @@ def load_or_compile(
         if artifact is not None:
             return artifact, True
         artifact = compile_now()
-        if artifact.is_lowered and not _depends_on_more(artifact) and sources_match(codes):
+        if artifact.is_lowered and not artifact.post_load and sources_match(codes):
             _store(cache, name, key, artifact, codes)
     return artifact, False
 
@@ -165,6 +165,8 @@ def _load(cache: DiskCache, name: str, key: DiskKey, codes: tuple[CodeType, ...]
     if entry is None:
         return None
     try:
+        if entry.facts["libraries"] != _libraries(entry.facts["libraries"]):
+            return None
         artifact = CompiledArtifact.from_entry(entry)
         artifact.moved = moved_places(entry.facts["lines"], codes)
     except (KeyError, TypeError, ValueError, SyntaxError, AttributeError) as e:
@@ -178,6 +180,7 @@ def _store(
     cache: DiskCache, name: str, key: DiskKey, artifact: CompiledArtifact, codes: tuple[CodeType, ...]
 ) -> None:
     facts = {"function": name, "parts": key.parts, "made": time.time(), "lines": line_tables(codes)}
+    facts["libraries"] = _libraries(artifact.request.link_libs)
     artifact.to_entry(facts)
     if artifact.kernel_names:
         artifact.code_object() if env.compile.compile_only else artifact.prepare()
@@ -185,9 +188,16 @@ def _store(
     artifact.keep = _keeper(cache, name, key)
 
 
-def _depends_on_more(artifact: CompiledArtifact) -> bool:
-    """Whether an artifact needs what no entry holds: functions to call after loading, bitcode files that may change."""
-    return bool(getattr(artifact, "post_load", ()) or getattr(artifact.request, "link_libs", ()))
+def _libraries(paths: Iterable[str]) -> dict[str, str]:
+    """Return the hash of each linked bitcode file; an entry whose files have changed is none."""
+    found = {}
+    for path in paths:
+        try:
+            with open(path, "rb") as f:
+                found[path] = hashlib.sha256(f.read()).hexdigest()
+        except OSError:
+            found[path] = "missing"
+    return found
 
 
 def _difference(cache: DiskCache, name: str, key: DiskKey) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from flydsl.compiler.jit_executor import CompiledArtifact
 from flydsl.compiler.jit_function import JitFunction
 from flydsl.compiler.parameters import described_parameters, exportable
+from flydsl.diag import NotExportable
 from flydsl.runtime import stored_artifact as stored
 from flydsl.runtime.disk_cache import Entry
 from flydsl.runtime.exported import FORMAT
@@ -25,6 +26,8 @@ def export(path: str | Path, function: JitFunction, *args: Any, archs: Sequence[
     artifacts = materialise(function, *args, archs=archs, **kwargs)
     arguments = function.wrap_arguments(args, kwargs)
     first = next(iter(artifacts.values()))
+    if first.post_load:
+        raise NotExportable(problem="functions of Python run after its module is loaded")
     facts = {
         "export": FORMAT,
         "name": first.name,

@@ -15,6 +15,7 @@ import hashlib
 import importlib
 import os
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
@@ -87,7 +88,8 @@ def described(values: Iterable[tuple[str, Any]]) -> Captured:
     return Captured(tuple(walk.entries), walk.guard(), tuple(walk.opaque), tuple(walk.codes))
 
 
-_functions: dict[int, tuple[Any, Captured]] = {}
+_functions: OrderedDict[int, tuple[Any, Captured]] = OrderedDict()
+_MOST_FUNCTIONS = 256
 
 
 def function_digest(function: Any) -> str:
@@ -95,6 +97,8 @@ def function_digest(function: Any) -> str:
     known = _functions.get(id(function))
     if known is None or not known[1].holds():
         known = _functions[id(function)] = (function, captured_state(function))
+        while len(_functions) > _MOST_FUNCTIONS:
+            _functions.popitem(last=False)
     return known[1].digest
 
 

@@ -29,6 +29,7 @@ from flydsl.ir import Trace, emit, ir
 from flydsl.ir.trace import active
 from flydsl.runtime.device import get_rocm_arch, target_arch
 from flydsl.utils import env
+from flydsl.utils.logger import log
 
 
 def _flydsl_key() -> str:
@@ -37,6 +38,8 @@ def _flydsl_key() -> str:
 
 
 CacheInfo = namedtuple("CacheInfo", "hits misses currsize disk_size")
+MANY_SPECIALISATIONS = 256
+_MANY = "`%s` has %d specialisations; a constant or static shape that changes with each call compiles each time"
 _MOST_BOUND = 64  # objects whose bound methods keep their state
 
 
@@ -187,6 +190,8 @@ class JitFunction:
             self._misses += not from_disk
             self._artifacts[key] = artifact
             self._last_compiled = (key, artifact)
+            if len(self._artifacts) == MANY_SPECIALISATIONS:
+                log.warning(_MANY, self.func.__name__, MANY_SPECIALISATIONS)
             return artifact
 
     def _from_disk_or_compiled(self, key: Hashable, arguments: Sequence) -> tuple[CompiledArtifact, bool]:

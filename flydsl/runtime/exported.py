@@ -53,6 +53,7 @@ class ForArch:
         text = self._text(stored.HOST)
         self.host: Callable = run_text(text, f"<host function of {self.name}>", host_math.NAMES)["host"]
         self.loaded: dict[str, Loaded] = {}
+        self.post_load: tuple[Callable, ...] = ()  # functions with initialisers are not exportable
 
     def _text(self, name: str) -> str | None:
         section = f"{self.arch}/{name}"
