@@ -30,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", help="the GPU to simulate, such as gfx942 (default: FLYDSL_GPU_ARCH, or gfx942)")
     parser.add_argument("--devices", type=int, default=1, help="how many GPUs there are (default: 1)")
     parser.add_argument("--check", help="checks of the simulator, such as bounds,race; none: off (FLYDSL_SIM_CHECK)")
+    parser.add_argument("--on-finding", choices=("raise", "warn", "collect"), help="what a fault does (default: raise)")
+    parser.add_argument("--trace", help="print the values of one wave's source lines: block=0,wave=1")
+    parser.add_argument("--line", help="source lines of the trace, such as 40-60")
+    parser.add_argument("--dump", help="folder for launches with faults; `python -m flydsl.tools.replay` repeats them")
     parser.add_argument("--schedules", help="compare orders of waves: lockstep,ahead,reverse,random:20 (20 seeds)")
     parser.add_argument("--schedule", help=argparse.SUPPRESS)
     parser.add_argument("--record", help=argparse.SUPPRESS)
@@ -50,12 +54,24 @@ def run(args: argparse.Namespace) -> int:
     values: dict[str, str | None] = {}
     if args.arch:
         values |= {"ARCH": args.arch, "FLYDSL_GPU_ARCH": args.arch}
-    if args.check:
-        values["FLYDSL_SIM_CHECK"] = args.check
-    if args.schedule:
-        values["FLYDSL_SIM_SCHEDULE"] = args.schedule
+    given = {"check": args.check, "schedule": args.schedule, "on_finding": args.on_finding, "trace": args.trace}
+    given |= {"trace_lines": args.line, "dump": args.dump}
+    values |= {f"FLYDSL_SIM_{name.upper()}": value for name, value in given.items() if value}
     with env.override(**values):
-        return execute(program, args.devices, args.record)
+        return checked(program, args.devices, args.record)
+
+
+def checked(program: Sequence[str], devices: int, record: str | None) -> int:
+    """Run a program; print what was checked; the status is 1 when faults were only collected."""
+    from flydsl import sim
+
+    fields = {"on_finding": env.sim.on_finding} if env.sim.on_finding else {"on_finding": "raise"}
+    with sim.check(**fields) as found:
+        status = execute(program, devices, record)
+    if fields["on_finding"] == "collect":
+        sys.stderr.write("".join(f"{f}\n\n" for f in found))
+    sys.stderr.write(f"{sim.closing_line()}\n")
+    return status or (1 if found.errors and fields["on_finding"] == "collect" else 0)
 
 
 def execute(program: Sequence[str], devices: int, record: str | None) -> int:
