@@ -54,3 +54,22 @@ def test_verdict_does_not_depend_on_the_schedule(pair: Pair, schedule: str) -> N
 @pytest.mark.parametrize("pair", PAIRS[:3], ids=lambda p: p.name)
 def test_a_check_that_is_off_is_silent(pair: Pair) -> None:
     assert launch(pair, pair.broken, checks=frozenset({"bounds", "uninit"})).findings == []
+
+
+REPORTS = {
+    "R025": ["private-never-written", "register-fragment-never-written"],
+    "R066": ["tile-loaded-in-part"],
+    "R067": ["padded-rows-alias-the-next-block"],
+    "R068": ["grid-map-not-a-bijection", "read-past-the-end"],
+    "R075": ["second-copy-not-waited-for"],
+    "R076": ["offset-wraps-in-32-bits"],
+    "R116": ["barrier-for-one-wave", "scratch-of-a-reduction-reused"],
+    "R124": ["double-buffer-without-barrier"],
+    "R125": ["lds-tile-larger-than-allocated"],
+    "R126": ["vector-straddles-the-end"],
+}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_public_reports_of_this_kind_have_pairs(report: str) -> None:
+    assert set(REPORTS[report]) <= {p.name for p in PAIRS}

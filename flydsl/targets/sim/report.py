@@ -108,6 +108,8 @@ class Reporter:
         a = near.allocation
         offset = first - a.address
         index = a.coordinate(offset)
+        owner = machine.launch.memory.find(first)
+        inside = f"; this address is in `{owner.allocation.name}`" if owner not in (None, near) else ""
         self.add(
             Finding(
                 "bounds",
@@ -116,7 +118,7 @@ class Reporter:
                 tensor=a.name,
                 index=index,
                 offset=offset,
-                why=f"`{a.name}` has shape {a.shape} with strides {a.strides} of {a.dtype} ({a.nbytes} bytes)",
+                why=f"`{a.name}` has shape {a.shape} with strides {a.strides} of {a.dtype} ({a.nbytes} bytes){inside}",
                 fix="predicate the access with the tensor's extent, or bound the buffer descriptor to it",
             )
         )

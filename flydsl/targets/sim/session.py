@@ -92,7 +92,8 @@ class Totals:
         if not self.launches:
             return "simulator: no launch"
         launches, kernels = sum(self.launches.values()), len(self.launches)
-        found = ", ".join(f"{self.found[s]} {s}{'s' * (self.found[s] > 1)}" for s in ("error", "warning", "note") if self.found[s]) or "nothing"
+        counts = [(self.found[s], s) for s in ("error", "warning", "note") if self.found[s]]
+        found = ", ".join(f"{n} {s}{'s' * (n > 1)}" for n, s in counts) or "nothing"
         parts = [
             f"simulator: {launches} launch{'es' * (launches > 1)} of {kernels} kernel{'s' * (kernels > 1)}",
             f"checked: {', '.join(sorted(self.checks)) or 'nothing'} ({', '.join(sorted(self.schedules))})",
