@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flydsl.diag import DevicesMixed, KernelArguments
+from flydsl.diag import ClusterLaunchUnsupported, DevicesMixed, KernelArguments
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.rocm import hip
 from flydsl.targets.rocm.printf import ARGUMENT, decode, new_buffer
@@ -69,6 +69,8 @@ class RocmLoaded:
     ) -> None:
         if 0 in grid:
             return
+        if cluster and max(cluster) > 1:
+            raise ClusterLaunchUnsupported(kernel=kernel, cluster=cluster)
         before = hip.current_device()
         if device is not None and device != before:
             hip.set_device(device)

@@ -6,6 +6,8 @@ from flydsl.diag.base import InternalError, MissingTool, Unsupported, UserError
 
 __all__ = [
     "AssemblyRejected",
+    "ClusterLaunchUnsupported",
+    "ClusterUnsupported",
     "CodegenFailed",
     "IntrinsicNotOnChip",
     "IntrinsicUnknown",
@@ -139,6 +141,20 @@ class OccupancyImpossible(UserError, ValueError):
     what = "waves_per_eu={wanted}: a SIMD of {arch} holds at most {limit} waves"
     why = "waves share the registers and the slots of a SIMD"
     fix = "ask for {limit} or fewer, and fewer still where the kernel needs many registers"
+
+
+class ClusterUnsupported(Unsupported, ValueError):
+    code = "FLY_CLUSTER"
+    what = "`{kernel}` asks for clusters of {cluster} workgroups, which do not exist on {arch}"
+    why = "only gfx1250 dispatches workgroups in clusters"
+    fix = "leave cluster (or rocdl.cluster_dims) out on {arch}"
+
+
+class ClusterLaunchUnsupported(Unsupported, RuntimeError):
+    code = "FLY_CLUSTER_LAUNCH"
+    what = "`{kernel}` is launched in clusters of {cluster} workgroups, which the HIP runtime of this package cannot do"
+    why = "hipModuleLaunchKernel has no cluster size"
+    fix = "run it in the simulator (FLYDSL_RUNTIME_KIND=sim), or launch the exported code object yourself"
 
 
 class MathUnsupported(Unsupported, TypeError):

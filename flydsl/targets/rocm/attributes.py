@@ -6,8 +6,11 @@ would find at O1 and above, which the slim pipeline does not run.
 
 from __future__ import annotations
 
+import math
+import re
+
 from flydsl.arch import Chip
-from flydsl.diag.errors.target import KernelAttributeBad, OccupancyImpossible
+from flydsl.diag.errors.target import ClusterUnsupported, KernelAttributeBad, OccupancyImpossible
 from flydsl.ir import ir, walks
 from flydsl.targets.rocm.guards import ModuleFacts, place
 from flydsl.targets.rocm.options import CodegenOptions, waves_range
@@ -35,6 +38,7 @@ _NEVER_USED = (
     "amdgpu-no-multigrid-sync-arg",
 )
 _CLUSTER_INPUTS = ("amdgpu-no-cluster-id-x", "amdgpu-no-cluster-id-y", "amdgpu-no-cluster-id-z")
+_RANGE, _KEPT_RANGE = "rocdl.flat_work_group_size", "fly.flat_work_group_size"
 _NEEDS_QUEUE = {"llvm.addrspacecast", "llvm.intr.trap", "llvm.intr.ubsantrap", "llvm.intr.debugtrap"}
 
 
@@ -46,7 +50,10 @@ def set_attributes(module: ir.Module, facts: ModuleFacts, chip: Chip, options: C
     values = _common(facts, chip, options)
     for function in walks.children(module.operation):
         if function.name == "llvm.func" and "rocdl.kernel" in function.attributes:
-            wanted = values | _waves(function, chip, options)
+            clusters = _cluster(function, chip)
+            unset = _CLUSTER_INPUTS if clusters else ()
+            wanted = {k: v for k, v in values.items() if k not in unset} | _waves(function, chip, options) | clusters
+            _restore_workgroup_range(function)
             _check(function)
             entries = [_entry(key, value) for key, value in wanted.items()]
             if "passthrough" in function.attributes:
@@ -77,11 +84,61 @@ def _waves(function: ir.Operation, chip: Chip, options: CodegenOptions) -> dict[
     return {"amdgpu-waves-per-eu": ",".join(map(str, wish))}
 
 
+def keep_workgroup_range(function: ir.Operation) -> None:
+    """Put the user's range of workgroup sizes where upstream's conversion, which writes the block size there, leaves it."""
+    if _RANGE in function.attributes:
+        function.attributes[_KEPT_RANGE] = function.attributes[_RANGE]
+        del function.attributes[_RANGE]
+
+
+def _restore_workgroup_range(function: ir.Operation) -> None:
+    """Put the range back, unless the block size is known: then it must hold that, which says more than it does."""
+    if _KEPT_RANGE not in function.attributes:
+        return
+    held = function.attributes[_KEPT_RANGE]
+    del function.attributes[_KEPT_RANGE]
+    found = re.fullmatch(r"(\d+),(\d+)", held.value) if isinstance(held, ir.StringAttr) else None
+    if found is None:
+        raise _bad(function, _RANGE, held, "a string 'least,most'")
+    least, most = map(int, found.groups())
+    if "rocdl.reqd_work_group_size" not in function.attributes:
+        function.attributes[_RANGE] = held
+        return
+    threads = math.prod(function.attributes["rocdl.reqd_work_group_size"])
+    if not least <= threads <= most:
+        raise _bad(function, _RANGE, held, f"a range with the {threads} threads of the launch in it")
+
+
+def _cluster(function: ir.Operation, chip: Chip) -> dict[str, str]:
+    """Return the cluster size in LLVM's spelling: of the launch, or as `rocdl.cluster_dims` says ("2,1,1", or an array).
+
+    Raises   ClusterUnsupported, KernelAttributeBad
+    """
+    held = None
+    for name in ("gpu.known_cluster_size", "rocdl.cluster_dims"):
+        if name in function.attributes:
+            held = function.attributes[name]
+    if "rocdl.cluster_dims" in function.attributes:
+        del function.attributes["rocdl.cluster_dims"]
+    if held is None:
+        return {}
+    text = held.value if isinstance(held, ir.StringAttr) else ",".join(map(str, held)) if _is_sizes(held) else ""
+    sizes = [int(s) for s in text.split(",") if s.strip().isdigit()]
+    if len(sizes) != 3 or text.count(",") != 2 or min(sizes) < 1:
+        raise _bad(function, "rocdl.cluster_dims", held, "three positive sizes, such as '2,1,1'")
+    if max(sizes) > 1 and not chip.has("clusters"):
+        raise ClusterUnsupported(kernel=walks.symbol(function), cluster=tuple(sizes), arch=chip.name, at=place(function))
+    return {"amdgpu-cluster-dims": ",".join(map(str, sizes))} if chip.has("clusters") else {}
+
+
+def _is_sizes(held: ir.Attribute) -> bool:
+    return isinstance(held, ir.DenseI32ArrayAttr)
+
+
 _ATTRIBUTE_KINDS: dict[str, tuple[type, str]] = {
     "rocdl.flat_work_group_size": (ir.StringAttr, "a string 'least,most'"),
     "rocdl.max_flat_work_group_size": (ir.IntegerAttr, "an integer"),
     "rocdl.reqd_work_group_size": (ir.DenseI32ArrayAttr, "an array of three i32"),
-    "rocdl.cluster_dims": (ir.DenseI32ArrayAttr, "an array of three i32"),
     "rocdl.unsafe_fp_atomics": (ir.BoolAttr, "true or false"),
     "rocdl.uniform_work_group_size": (ir.BoolAttr, "true or false"),
     "rocdl.no_fine_grained_memory": (ir.UnitAttr, "a unit attribute"),

@@ -70,6 +70,8 @@ def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> De
             raise NoGpuModule(problem="the gpu.module has no kernel function")
         odd_types = guards.check_types(device)
         _check_limits(device, kernels, chip)
+        for function in _kernel_functions(device):
+            attributes.keep_workgroup_range(function)
         _drop_host(host)
         for name, formats in prepare(device, bridges.RULES | shuffles.rules(chip)).items():
             kernels[name].printf_formats = formats
