@@ -14,7 +14,7 @@ def argmax_kernel(X: fx.Tensor, out: fx.Tensor, n: fx.Int32):
     width = fx.gpu.num_warp_threads()
     best = fx.Float32(float("-inf"))
     where = fx.Int32(0x7FFFFFFF)
-    for i in range(tid, n, BLOCK):
+    for i in fx.range(tid, n, BLOCK):
         x = X[row, i]
         if x > best:
             best = x

@@ -176,7 +176,7 @@ def gemm_kernel(
     fetch(0, 0, 0)
     frag_C.fill(0)
     arrive(0)
-    for _, (at_A, at_B) in range(0, tiles - 2, 2, init=[step_A, step_B]):
+    for _, (at_A, at_B) in fx.range(0, tiles - 2, 2, init=[step_A, step_B]):
         step(0, at_A, at_B)
         step(1, at_A + step_A, at_B + step_B)
         at_A, at_B = yield [at_A + 2 * step_A, at_B + 2 * step_B]

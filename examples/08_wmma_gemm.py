@@ -88,7 +88,7 @@ def wmma_gemm(
     wmma_kernel(A, B, C, k_tiles, inst_k).launch(grid=((m + BM - 1) // BM, n // BN, 1), block=(BLOCK, 1, 1))
 
 
-def check(arch: str, dtype: type, inst_k: int, m: int, n: int, k: int) -> None:
+def check(arch: str, dtype: type[fx.Numeric], inst_k: int, m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(8)
     if dtype is I8:
         a, b = (rng.integers(-128, 128, (rows, k), np.int8) for rows in (m, n))

@@ -8,7 +8,7 @@ import inspect
 import threading
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import flydsl
 from flydsl import arch as chips
@@ -303,6 +303,14 @@ def _call(fn: Callable, signature: inspect.Signature, values: dict[str, Any]) ->
         elif parameter.kind is parameter.KEYWORD_ONLY:
             kwargs[name] = values[name]
     return fn(*args, **kwargs)
+
+
+@overload
+def jit(func: Callable) -> JitFunction: ...
+
+
+@overload
+def jit(func: None = None) -> Callable[[Callable], JitFunction]: ...
 
 
 def jit(func: Callable | None = None) -> Any:

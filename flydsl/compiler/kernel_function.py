@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from flydsl.compiler.annotations import resolved_signature
 from flydsl.compiler.context import CompilationContext  # noqa: F401  (imported from here by kernels)
@@ -125,6 +125,16 @@ class KernelLauncher:
         if isinstance(smem, int) and smem < needed:
             raise DynamicSharedTooSmall(kernel=self.kernel.name, given=smem, needed=needed)
         return smem
+
+
+@overload
+def kernel(func: Callable) -> KernelFunction: ...
+
+
+@overload
+def kernel(
+    func: None = None, *, name: str | None = None, known_block_size: Sequence[int] | None = None
+) -> Callable[[Callable], KernelFunction]: ...
 
 
 def kernel(

@@ -23,6 +23,7 @@ from flydsl.expr.arith import (
     minnumf,
     shrui,
 )
+from flydsl.expr.control import range
 from flydsl.expr.derived import (
     gather,
     make_layout_tv,
@@ -387,7 +388,7 @@ __all__ += [
     "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_tv",
     "make_tiled_mma", "make_view", "memref_alloca", "memref_load", "memref_load_vec", "memref_store",
     "memref_store_vec", "mma_atom_call", "mma_make_fragment", "prepend", "printf", "ptr_load", "ptr_store",
-    "ptrtoint", "raked_product", "range_constexpr", "rank", "recast_iter", "recast_layout", "right_inverse",
+    "ptrtoint", "raked_product", "range", "range_constexpr", "rank", "recast_iter", "recast_layout", "right_inverse",
     "scatter", "select", "shape_div", "size", "slice", "static", "take", "tile_to_shape",
     "tiled_copy_partition_dst", "tiled_copy_partition_src", "tiled_copy_retile", "tiled_divide",
     "tiled_mma_partition", "tiled_mma_partition_shape", "tiled_product", "to_llvm_ptr", "zipped_divide",

@@ -8,7 +8,7 @@ slices and mode functions accept tensors, too, and then move along the pointer. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flydsl import layout as la
 from flydsl.diag import SliceKeepsNothing
@@ -20,6 +20,8 @@ from flydsl.expr.numeric.cast import from_python_value
 from flydsl.expr.numeric.classes import Index
 from flydsl.expr.values import FlyValue, build, expect, wrap
 from flydsl.layout.errors import LayoutError
+
+V = TypeVar("V", bound=FlyValue)  # a layout gives a layout, a tensor a tensor
 
 
 def _any(x: Any) -> FlyValue:
@@ -188,12 +190,12 @@ def dice(src: Any, coord: Any) -> Any:
 # --- composition and inverses ------------------------------------------------------------------------------------
 
 
-def coalesce(layout: FlyValue, pattern: Any = None) -> FlyValue:
+def coalesce(layout: V, pattern: Any = None) -> V:
     """Return the layout with adjacent modes merged; with a pattern only below each of its leaves."""
     return build("fly.coalesce", (expect(layout, FlyValue, "the operand of coalesce"), int_tuple(pattern)))
 
 
-def composition(layout: FlyValue, tiler: Any) -> FlyValue:
+def composition(layout: V, tiler: Any) -> V:
     """Return `layout` after `tiler`, a layout or (by mode) a tile."""
     tiler = expect(tiler, (Layout, Tile), "the tiler of composition")
     return build("fly.composition", (expect(layout, FlyValue, "the operand of composition"), tiler))
@@ -214,7 +216,7 @@ def left_inverse(layout: Layout) -> Layout:
     return build("fly.left_inverse", (_plain_layout(layout, "left_inverse"),))
 
 
-def recast_layout(layout: FlyValue, old_type_bits: Any, new_type_bits: Any) -> FlyValue:
+def recast_layout(layout: V, old_type_bits: Any, new_type_bits: Any) -> V:
     """Return the layout of the same memory seen in elements of another width; widths are bits or types."""
     widths = (_bits(old_type_bits), _bits(new_type_bits))
     return build("fly.recast_layout", (_plain_layout(layout, "recast_layout"),), widths)
@@ -228,22 +230,22 @@ def _bits(x: Any) -> int:
 # --- divides -----------------------------------------------------------------------------------------------------
 
 
-def logical_divide(layout: FlyValue, divisor: Any) -> FlyValue:
+def logical_divide(layout: V, divisor: Any) -> V:
     """Return (tile, rest); by a tile, each mode is split in two."""
     return build("fly.logical_divide", (expect(layout, FlyValue, "the operand of logical_divide"), as_divisor(divisor)))
 
 
-def zipped_divide(layout: FlyValue, divisor: Any) -> FlyValue:
+def zipped_divide(layout: V, divisor: Any) -> V:
     """Return ((tile modes), (rest modes))."""
     return build("fly.zipped_divide", (expect(layout, FlyValue, "the operand of zipped_divide"), as_divisor(divisor)))
 
 
-def tiled_divide(layout: FlyValue, divisor: Any) -> FlyValue:
+def tiled_divide(layout: V, divisor: Any) -> V:
     """Return ((tile modes), rest, rest, ...)."""
     return build("fly.tiled_divide", (expect(layout, FlyValue, "the operand of tiled_divide"), as_divisor(divisor)))
 
 
-def flat_divide(layout: FlyValue, divisor: Any) -> FlyValue:
+def flat_divide(layout: V, divisor: Any) -> V:
     """Return (tile..., rest...)."""
     return build("fly.flat_divide", (expect(layout, FlyValue, "the operand of flat_divide"), as_divisor(divisor)))
 
@@ -256,37 +258,37 @@ def _product(op: str, layout: FlyValue, tiler: FlyValue) -> FlyValue:
     return build(f"fly.{op}", (expect(layout, LAYOUTS, what), expect(tiler, Layout, f"the tiler of {op}")))
 
 
-def logical_product(layout: FlyValue, tiler: Layout) -> FlyValue:
+def logical_product(layout: V, tiler: Layout) -> V:
     """Return (block, repeats of it)."""
     return _product("logical_product", layout, tiler)
 
 
-def zipped_product(layout: FlyValue, tiler: Layout) -> FlyValue:
+def zipped_product(layout: V, tiler: Layout) -> V:
     """Return ((block modes), (repeat modes))."""
     return _product("zipped_product", layout, tiler)
 
 
-def tiled_product(layout: FlyValue, tiler: Layout) -> FlyValue:
+def tiled_product(layout: V, tiler: Layout) -> V:
     """Return ((block modes), repeat, repeat, ...)."""
     return _product("tiled_product", layout, tiler)
 
 
-def flat_product(layout: FlyValue, tiler: Layout) -> FlyValue:
+def flat_product(layout: V, tiler: Layout) -> V:
     """Return (block..., repeat...)."""
     return _product("flat_product", layout, tiler)
 
 
-def blocked_product(layout: FlyValue, tiler: Layout) -> FlyValue:
+def blocked_product(layout: V, tiler: Layout) -> V:
     """Return the product mode by mode, the block inside."""
     return _product("blocked_product", layout, tiler)
 
 
-def raked_product(layout: FlyValue, tiler: Layout) -> FlyValue:
+def raked_product(layout: V, tiler: Layout) -> V:
     """Return the product mode by mode, the repeats inside."""
     return _product("raked_product", layout, tiler)
 
 
-def tile_to_shape(block: FlyValue, trg_shape: Any, ord_shape: Any) -> FlyValue:
+def tile_to_shape(block: V, trg_shape: Any, ord_shape: Any) -> V:
     """Return `block` repeated to fill a shape, its repeats in the given order of modes."""
     block = _plain_layout(block, "tile_to_shape")
     return build("fly.tile_to_shape", (block, int_tuple(trg_shape), int_tuple(ord_shape)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from flydsl.diag import ConstexprLambda, ConstexprRunTime, ConstexprType, ConstexprValue
 from flydsl.expr.numeric.base import Numeric
@@ -13,70 +13,75 @@ from flydsl.ir import ir
 
 _ALLOWED = (int, bool, float, str, tuple)
 
+_T = TypeVar("_T")
 
-class Constexpr:
-    """`Constexpr[T]`: known while tracing, not passed at run time. T is int, bool, float, str, tuple, `tuple[...]` of
-    these, or Callable.
-    """
+if TYPE_CHECKING:
+    Constexpr = Annotated[_T, "known while tracing"]  # to a type checker, `Constexpr[int]` is an int
+else:
 
-    value_type: ClassVar[Any] = None
-    value: ClassVar[Any] = None
-    is_specialized: ClassVar[bool] = False
-    _classes: ClassVar[dict[Any, type]] = {}
+    class Constexpr:
+        """`Constexpr[T]`: known while tracing, not passed at run time. T is int, bool, float, str, tuple, `tuple[...]` of
+        these, or Callable.
+        """
 
-    def __class_getitem__(cls, param: Any) -> type[Constexpr]:
-        key = Callable if param is Callable or getattr(param, "__origin__", None) is Callable else param
-        if not _is_allowed(key):
-            raise ConstexprType(got=getattr(param, "__name__", param))
-        known = cls._classes.get(key)
-        if known is None:
-            name = f"Constexpr[{getattr(key, '__name__', str(key))}]"
-            known = cls._classes[key] = type(name, (Constexpr,), {"value_type": key})
-        return known
+        value_type: ClassVar[Any] = None
+        value: ClassVar[Any] = None
+        is_specialized: ClassVar[bool] = False
+        _classes: ClassVar[dict[Any, type]] = {}
 
-    @classmethod
-    def is_constexpr_annotation(cls, annotation: Any) -> bool:
-        """Return whether an annotation is `Constexpr` or `Constexpr[T]`."""
-        return isinstance(annotation, type) and issubclass(annotation, Constexpr)
+        def __class_getitem__(cls, param: Any) -> type[Constexpr]:
+            key = Callable if param is Callable or getattr(param, "__origin__", None) is Callable else param
+            if not _is_allowed(key):
+                raise ConstexprType(got=getattr(param, "__name__", param))
+            known = cls._classes.get(key)
+            if known is None:
+                name = f"Constexpr[{getattr(key, '__name__', str(key))}]"
+                known = cls._classes[key] = type(name, (Constexpr,), {"value_type": key})
+            return known
 
-    is_annotation = is_constexpr_annotation
+        @classmethod
+        def is_constexpr_annotation(cls, annotation: Any) -> bool:
+            """Return whether an annotation is `Constexpr` or `Constexpr[T]`."""
+            return isinstance(annotation, type) and issubclass(annotation, Constexpr)
 
-    @classmethod
-    def checked(cls, annotation: Any, value: Any, parameter: str = "") -> Any:
-        """Return the value of a launch parameter; a run-time value is refused."""
-        dynamic = isinstance(value, Numeric) and not value.is_static()
-        if dynamic or isinstance(value, ir.Value) or (isinstance(value, FlyValue) and not value.is_static):
-            raise ConstexprRunTime(parameter=parameter or "a Constexpr parameter", got=type(value).__name__)
-        return value.value if isinstance(value, Numeric) else value
+        is_annotation = is_constexpr_annotation
 
-    @classmethod
-    def accept(cls, value: Any, field: str) -> Any:
-        """Return the value of a struct field; its Python type must be exactly the declared one."""
-        wanted = cls.value_type
-        if wanted is None:
+        @classmethod
+        def checked(cls, annotation: Any, value: Any, parameter: str = "") -> Any:
+            """Return the value of a launch parameter; a run-time value is refused."""
+            dynamic = isinstance(value, Numeric) and not value.is_static()
+            if dynamic or isinstance(value, ir.Value) or (isinstance(value, FlyValue) and not value.is_static):
+                raise ConstexprRunTime(parameter=parameter or "a Constexpr parameter", got=type(value).__name__)
+            return value.value if isinstance(value, Numeric) else value
+
+        @classmethod
+        def accept(cls, value: Any, field: str) -> Any:
+            """Return the value of a struct field; its Python type must be exactly the declared one."""
+            wanted = cls.value_type
+            if wanted is None:
+                return value
+            if not _fits(value, wanted):
+                name = "Callable" if _is_callable(wanted) else wanted.__name__ if isinstance(wanted, type) else str(wanted)
+                raise ConstexprValue(field=field, wanted=name, got=type(value).__name__)
+            if isinstance(value, FunctionType) and value.__name__ == "<lambda>":
+                _refuse_captures(value, field)
             return value
-        if not _fits(value, wanted):
-            name = "Callable" if _is_callable(wanted) else wanted.__name__ if isinstance(wanted, type) else str(wanted)
-            raise ConstexprValue(field=field, wanted=name, got=type(value).__name__)
-        if isinstance(value, FunctionType) and value.__name__ == "<lambda>":
-            _refuse_captures(value, field)
-        return value
 
-    @classmethod
-    def value_signature(cls, value: Any) -> object:
-        """Return what distinguishes a value in cache keys: functions by their code."""
-        if isinstance(value, FunctionType):
-            code = value.__code__
-            return (value.__qualname__, code.co_code, repr(code.co_consts), code.co_names)
-        return (type(value).__name__, value)
+        @classmethod
+        def value_signature(cls, value: Any) -> object:
+            """Return what distinguishes a value in cache keys: functions by their code."""
+            if isinstance(value, FunctionType):
+                code = value.__code__
+                return (value.__qualname__, code.co_code, repr(code.co_consts), code.co_names)
+            return (type(value).__name__, value)
 
-    @classmethod
-    def __extract_to_ir_values__(cls) -> list[ir.Value]:
-        return []
+        @classmethod
+        def __extract_to_ir_values__(cls) -> list[ir.Value]:
+            return []
 
-    @classmethod
-    def __get_ir_types__(cls) -> list[ir.Type]:
-        return []
+        @classmethod
+        def __get_ir_types__(cls) -> list[ir.Type]:
+            return []
 
 
 def _is_callable(x: Any) -> bool:

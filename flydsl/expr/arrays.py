@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flydsl.diag import AlignParameters, AlignValue, ArrayParameters, ArrayPoke, PointerField
 from flydsl.dialects.values import SHARED
@@ -22,7 +22,18 @@ from flydsl.layout.view import Ptr
 _arrays: dict[tuple, type[Array]] = {}
 
 
-class Array:
+if TYPE_CHECKING:
+
+    class _Indexable(type):
+        """To a type checker, `Array[...]` in an expression is an index into the class."""
+
+        def __getitem__(cls, params: Any) -> Any: ...
+
+else:
+    _Indexable = type
+
+
+class Array(metaclass=_Indexable):
     """`Array[dtype, size]` or `Array[dtype, size, align]`: a fixed number of elements in memory; an instance knows
     where.
     """
@@ -41,6 +52,11 @@ class Array:
         if known is None:
             known = _arrays[params] = _array_class(*params)
         return known
+
+    @classmethod
+    def of(cls, dtype: type[Numeric], size: int, align: int | None = None) -> type[Array]:
+        """Return `Array[dtype, size]` or `Array[dtype, size, align]`; type checkers accept a computed size here."""
+        return cls[(dtype, size)] if align is None else cls[(dtype, size, align)]
 
     def __init__(self, ptr: Pointer):
         self.ptr = ptr
