@@ -13,8 +13,8 @@ Each script runs once; its launches are recorded with their lowered IR and memor
     stage swapped                     one access to a double buffer goes to the other stage
     offset truncated                  the index of one access is cut to 8 bits
 
-It runs under several wave schedules with the default checks, `holes`, `needless` and `stale`. It is *reported* when a
-finding names a fault that the unbroken kernel does not have, *missed* when it only changes the result under some schedule, and
+It runs under several wave schedules with the default checks, `holes`, `needless`, `stale` and `unread`. It is *reported*
+when a finding names a fault that the unbroken kernel does not have, *missed* when it only changes the result under some schedule, and
 *equivalent* when neither happens. The score is reported / (reported + missed). `wrong place` counts mutants of the last
 two kinds that read initialised, ordered, in-bounds data of the right tensor: wrong numbers, which only a reference can
 tell; they are shown apart and not in the score. Loops with one trip less and changed constants belong to the same class
@@ -47,7 +47,7 @@ from flydsl.targets.sim import Allocation, Program, SimOptions  # noqa: E402
 from flydsl.utils import env  # noqa: E402
 
 SCHEDULES = ("lockstep", "ahead", "reverse", "random:1")
-CHECKS = frozenset((*SimOptions().checks, "holes", "needless", "stale"))
+CHECKS = frozenset((*SimOptions().checks, "holes", "needless", "stale", "unread"))
 BARRIER = re.compile(r"^\s*(gpu\.barrier|rocdl\.s\.barrier|rocdl\.barrier)\b")
 WAIT = re.compile(r"^\s*rocdl\.(s\.waitcnt|s\.wait\.\w+|wait\.asyncmark)\b")
 LDS_STORE = re.compile(r"^\s*llvm\.store .*!llvm\.ptr<3>")

@@ -159,6 +159,8 @@ MORE = [
                      + store_l("%k", "%tid", 210) + "}\n" + BARRIER + load_l("%v", "%back", 211) + store_g("%v", "%i", 212) + BARRIER),
          BASE + loop(store_l("%k", "%tid", 210) + BARRIER + load_l("%v", "%back", 211) + store_g("%v", "%i", 212) + BARRIER), (211, 210), lds=BUF,
          severity="warning", options={"checks": frozenset({"stale", "race"})}),
+    Pair("input-read-in-part", "never-read", guarded("%few = arith.cmpi ult, %tid, %c64 : i32\n", load_g("%v", "%i", 221)), load_g("%v", "%i", 221),
+         (221, None), size=256, severity="warning", options={"checks": frozenset({"unread"})}),
     Pair("output-written-in-part", "never-written", guarded("%few = arith.cmpi ult, %tid, %c64 : i32\n", store_g("%tid", "%i", 220)), store_g("%tid", "%i", 220),
          (220, None), size=256, severity="warning", options={"checks": frozenset({"holes"})}),
 ]  # fmt: skip

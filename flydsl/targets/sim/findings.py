@@ -38,7 +38,7 @@ class Finding:
 
     def key(self) -> tuple:
         """Findings with equal keys are one finding that happened several times."""
-        return (self.kind, self.span, self.other, self.tensor if self.kind in ("bounds", "never-written") else None)
+        return (self.kind, self.span, self.other, self.tensor if self.kind in ("bounds", "never-written", "never-read") else None)
 
     @property
     def place(self) -> str:

@@ -202,6 +202,8 @@ class TensorDma:
         region = self.region_of(site, tile, False) if tile.inside.any() else None
         if region is not None:
             off = tile.address[tile.inside] - region.origin
+            if self.machine.watch is not None:
+                self.machine.watch.global_read(region, off, tile.size, None, site)
             out[tile.inside] = gather(region, off, dtype, None, low_bits(off) | tile.size)
         return out
 

@@ -1,4 +1,5 @@
-"""Elements of output tensors that no thread wrote: reported once at the end, with a picture of the holes (opt-in)."""
+"""Elements of tensors that no thread wrote, or read, although it wrote or read others: reported once at the end, with a
+picture of the holes (opt-in)."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.findings import Finding
+from flydsl.targets.sim.sanitize.shadow import WRITTEN, Shadow
 
 
 def report_holes(launch: Any) -> None:
@@ -36,6 +38,44 @@ def report_holes(launch: Any) -> None:
                 fix="check the grid and the predicates of the last tiles",
             )
         )
+
+
+class ReadMap:
+    """Which bytes of each tensor were read (opt-in)."""
+
+    def __init__(self) -> None:
+        self.shadows: dict[int, tuple[Any, Shadow, int]] = {}
+
+    def note(self, region: Any, off: Any, nbytes: int, m: Any, site: int) -> None:
+        """Mark bytes as read."""
+        found = self.shadows.get(region.number)
+        if found is None:
+            itemsize = region.allocation.itemsize
+            cell = itemsize if itemsize in (1, 2, 4, 8) and region.start % itemsize == 0 else 1
+            found = self.shadows[region.number] = region, Shadow(len(region.raw), cell), site
+        found[1].set_state(off, nbytes, m, WRITTEN)
+
+    def report(self, launch: Any) -> None:
+        """Report each tensor that the launch read in part."""
+        for region, shadow, site in self.shadows.values():
+            a = region.allocation
+            missing = shadow.state.raw[element_cells(a, region, shadow)] != WRITTEN
+            if not missing.any():
+                continue
+            at = tuple(map(int, np.unravel_index(int(missing.reshape(-1).argmax()), missing.shape)))
+            count = f"{int(missing.sum())} of {missing.size}"
+            launch.reporter.add(
+                Finding(
+                    "never-read",
+                    f"{count} elements of `{a.name}` were never read, the first at {at}\n" + picture(missing),
+                    span=launch.reporter.span(site),
+                    tensor=a.name,
+                    index=at,
+                    severity="warning",
+                    why="the launch read the other elements of this tensor",
+                    fix="check the grid, the loop's end and the predicates of the last tiles",
+                )
+            )
 
 
 def element_cells(a: Any, region: Any, shadow: Any) -> np.ndarray:

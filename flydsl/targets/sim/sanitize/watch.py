@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.sanitize.banks import BankReport
-from flydsl.targets.sim.sanitize.holes import report_holes
+from flydsl.targets.sim.sanitize.holes import ReadMap, report_holes
 from flydsl.targets.sim.sanitize.needless import Needless
 from flydsl.targets.sim.sanitize.race_global import GlobalRaces
 from flydsl.targets.sim.sanitize.race_lds import Access, LdsRaces
@@ -18,7 +18,7 @@ from flydsl.targets.sim.sanitize.uninit import UninitCheck
 def make_watch(launch: Any, text: Any) -> Watch | None:
     """Return the watcher of a launch, or None when no check needs one."""
     options = launch.options
-    if not any(options.has(c) for c in ("uninit", "race", "waits", "banks", "holes", "needless", "stale")):
+    if not any(options.has(c) for c in ("uninit", "race", "waits", "banks", "holes", "needless", "stale", "unread")):
         return None
     return Watch(launch, text)
 
@@ -42,6 +42,7 @@ class Watch:
         self.has_several_waves = -(-np.prod(launch.config.block) // launch.wave_size) > 1
         self.banks = BankReport(launch.arch) if options.has("banks") else None
         self.lds_races: LdsRaces | None = None
+        self.read_map = ReadMap() if options.has("unread") else None
         self.stale: StaleTiles | None = None
         self.needless: Needless | None = None
         if options.has("needless"):
@@ -115,6 +116,8 @@ class Watch:
         """The launch is over."""
         if launch.options.has("holes"):
             report_holes(launch)
+        if self.read_map is not None:
+            self.read_map.report(launch)
         if self.needless is not None:
             self.needless.finish(launch.reporter)
 
@@ -128,6 +131,12 @@ class Watch:
     def global_load(self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any) -> None:
         if self.races is not None and not region.is_mapping:
             self.races.load(machine, site, region, off, nbytes, m)
+        self.global_read(region, off, nbytes, m, site)
+
+    def global_read(self, region: Any, off: Any, nbytes: int, m: Any, site: int) -> None:
+        """Bytes of a tensor are read; tiles of the tensor DMA arrive only here."""
+        if self.read_map is not None and not region.is_mapping:
+            self.read_map.note(region, off, nbytes, m, site)
 
     def global_store(
         self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any, value: Any, n: int | None
