@@ -12,9 +12,10 @@ def errors_page() -> str:
     """Return docs/errors.md: every code with its texts."""
     import flydsl.atoms.errors
     import flydsl.diag.errors  # noqa: F401
-    from flydsl.diag import InternalError, MissingTool, Unsupported, catalogue
+    from flydsl.diag import FlyWarning, InternalError, MissingTool, Unsupported, catalogue
+    from flydsl.diag.examples import EXAMPLES
 
-    kinds = {MissingTool: "missing tool", Unsupported: "unsupported", InternalError: "our fault"}
+    kinds = {FlyWarning: "warning", MissingTool: "missing tool", Unsupported: "unsupported", InternalError: "our fault"}
     lines = ["# Errors", "", "Generated from the catalogue in `flydsl/diag/errors/`; `flydsl explain CODE` prints one.", ""]
     for code, cls in sorted(catalogue.items()):
         kind = next((text for base, text in kinds.items() if issubclass(cls, base)), "author's mistake")
@@ -22,8 +23,9 @@ def errors_page() -> str:
         lines += [f"## {code}", "", f"*{kind}*; also a `{builtin}`.", "", f"> {cls.what}", ""]
         lines += [f"**Why** {cls.why}", ""] if cls.why else []
         lines += [f"**Fix** {cls.fix}", ""] if cls.fix else []
-        if cls.example:
-            lines += ["```python", "# before", cls.example[0], "", "# after", cls.example[1], "```", ""]
+        example = cls.example or EXAMPLES.get(code)
+        if example:
+            lines += ["```python", "# before", example[0], "", "# after", example[1], "```", ""]
     return "\n".join(lines)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
+import textwrap
 
 from flydsl.diag import catalogue
+from flydsl.diag.examples import EXAMPLES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr.write(f"no error has the code {args.code}; close: {', '.join(close) or 'none'}\n")
         return 1
     sys.stdout.write(f"{cls.code}\n  what: {cls.what}\n  why:  {cls.why}\n  fix:  {cls.fix}\n")
-    if cls.example:
-        sys.stdout.write(f"\nbefore:\n{cls.example[0]}\n\nafter:\n{cls.example[1]}\n")
+    example = cls.example or EXAMPLES.get(cls.code)
+    if example:
+        before, after = (textwrap.indent(text, "    ") for text in example)
+        sys.stdout.write(f"\nbefore:\n{before}\n\nafter:\n{after}\n")
     return 0
