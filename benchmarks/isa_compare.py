@@ -1,11 +1,13 @@
 """Compare the ISA of one source kernel with the published wheel's, chip by chip.
 
-    python benchmarks/isa_compare.py [--wheel PYTHON] [--archs gfx942,gfx1100] [--opt-level 2] [kernels ...]
+    python benchmarks/isa_compare.py [--wheel PYTHON] [--archs gfx942,gfx1100] [--opt-level 2] [--repo PATH] [kernels ...]
 
 A kernel is a file of `benchmarks/kernels` (or any path) with `arguments()` and `launch(...)`; both sides compile that
 file in a process of their own at the same optimisation level. PYTHON is the interpreter of an environment with the
 `flydsl` wheel and torch (default: PEER_PY); without it our side is printed alone. The bar: no spills, the same widths
-of loads and stores, at most 10 % (or 4) more instructions. Ends with status 1 if a kernel misses it.
+of loads and stores, at most 10 % (or 4) more instructions. With --repo, a checkout
+of ROCm/FlyDSL, the main loop of example 07 is compared with that of the public preshuffled GEMM too (`isa_gemm.py`).
+Ends with status 1 if a kernel misses its bar.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+import isa_gemm  # noqa: E402
 
 from flydsl.targets.rocm.isa_stats import KernelStats, isa_stats  # noqa: E402
 
@@ -93,6 +97,7 @@ def main() -> int:
     parser.add_argument("--wheel", default=os.environ.get("PEER_PY"), help="python with the flydsl wheel")
     parser.add_argument("--archs", default=",".join(ARCHS))
     parser.add_argument("--opt-level", type=int, default=2)
+    parser.add_argument("--repo", help="checkout of ROCm/FlyDSL: compare example 07 too")
     args = parser.parse_args()
     folder = ROOT / "benchmarks" / "kernels"
     names = args.kernels or sorted(p.stem for p in folder.glob("[a-z]*.py"))
@@ -101,6 +106,8 @@ def main() -> int:
         file = pathlib.Path(name) if name.endswith(".py") else folder / f"{name}.py"
         for arch in args.archs.split(","):
             failed += compare(file.resolve(), arch, args.wheel, args.opt_level)
+    if args.repo:
+        failed += isa_gemm.compare(["gfx942", "gfx950"], args.wheel, args.repo)
     print(f"{failed} misses" if failed else "all within the bar")
     return 1 if failed else 0
 

@@ -118,22 +118,27 @@ def main() -> int:
     parser.add_argument("--repo", help="checkout of ROCm/FlyDSL")
     parser.add_argument("--archs", default="gfx942,gfx950")
     args = parser.parse_args()
+    return int(compare(args.archs.split(","), args.wheel, args.repo) > 0)
+
+
+def compare(archs: list[str], wheel: str | None, repo: str | None) -> int:
+    """Print both sides of the GEMM's main loop, chip by chip; return on how many chips a bar is missed."""
     example = str(ROOT / "examples" / "07_preshuffle_gemm.py")
     bad = 0
     print(f"{'':6} {'':7} " + " ".join(f"{name:>16}" for name in (*KINDS, "all", "mca cycles", "vgprs", "spills")))
-    for arch in args.archs.split(","):
+    for arch in archs:
         ours = facts(
             assembly(sys.executable, OURS.format(example=example, size=SIZE, tile=TILE), arch, str(ROOT)), arch
         )
         print(f"{arch:6} {'ours':7} " + " ".join(f"{v!s:>16}" for v in ours.values()))
-        if args.wheel and args.repo:
-            code = THEIRS.format(here=str(ROOT / "benchmarks"), repo=args.repo)
-            theirs = facts(assembly(args.wheel, code, arch, ""), arch)
+        if wheel and repo:
+            code = THEIRS.format(here=str(ROOT / "benchmarks"), repo=repo)
+            theirs = facts(assembly(wheel, code, arch, ""), arch)
             print(f"{arch:6} {'wheel':7} " + " ".join(f"{v!s:>16}" for v in theirs.values()))
             found = missed(ours, theirs)
             bad += bool(found)
             print(f"{arch:6} {'':7} {'within the bars' if not found else 'MISSED: ' + ', '.join(found)}")
-    return int(bad > 0)
+    return bad
 
 
 if __name__ == "__main__":
