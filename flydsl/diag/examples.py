@@ -55,7 +55,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "FLY_TUPLE_TARGET": (
         "for k, total in range(n):\n    out[k] = total",
-        "for k, total in range(n, init=[i]):\n    last = yield [total[0] + k]\nout[last] = 1.0",
+        "for k, total in range(n, init=[i]):\n    last = yield [total[0] + i]\nout[last] = 1.0",
     ),
     # types
     "FLY_OPERAND_UNSUPPORTED": ("out[0] = x[i] & 3", "out[0] = fx.Int32(x[i]) & 3"),
@@ -124,5 +124,5 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "FLY_ROCDL_UNKNOWN": ("fx.rocdl.s_sleeep(1)", "fx.rocdl.s_sleep(1)"),
     "FLY_PRINTF_PLACEHOLDERS": ('fx.printf("{} {}", i)', 'fx.printf("{} {}", i, n)'),
-    "FLY_SHUFFLE_VALUE": ('fx.gpu.shuffle_xor("text", 1, 64)', "fx.gpu.shuffle_xor(x[i], 1, 64)"),
+    "FLY_NOT_CONVERTIBLE": ('fx.gpu.shuffle_xor("text", 1, 64)', "fx.gpu.shuffle_xor(x[i], 1, 64)"),
 }

@@ -10,20 +10,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def errors_page() -> str:
     """Return docs/errors.md: every code with its texts."""
-    import flydsl.atoms.errors
-    import flydsl.diag.errors  # noqa: F401
-    from flydsl.diag import FlyWarning, InternalError, MissingTool, Unsupported, catalogue
+    from flydsl.diag import FlyWarning, InternalError, MissingTool, Unsupported
     from flydsl.diag.examples import EXAMPLES
+    from flydsl.tools.explain import all_errors
 
     kinds = {FlyWarning: "warning", MissingTool: "missing tool", Unsupported: "unsupported", InternalError: "our fault"}
     lines = ["# Errors", "", "Generated from the catalogue in `flydsl/diag/errors/`; `flydsl explain CODE` prints one.", ""]
-    for code, cls in sorted(catalogue.items()):
+    for code, cls in sorted(all_errors().items()):
         kind = next((text for base, text in kinds.items() if issubclass(cls, base)), "author's mistake")
         builtin = next((b.__name__ for b in cls.__mro__ if b.__module__ == "builtins" and b not in (object, Exception)), "")
         lines += [f"## {code}", "", f"*{kind}*; also a `{builtin}`.", "", f"> {cls.what}", ""]
         lines += [f"**Why** {cls.why}", ""] if cls.why else []
         lines += [f"**Fix** {cls.fix}", ""] if cls.fix else []
-        example = cls.example or EXAMPLES.get(code)
+        example = EXAMPLES.get(code) or cls.example
         if example:
             lines += ["```python", "# before", example[0], "", "# after", example[1], "```", ""]
     return "\n".join(lines)
