@@ -1,6 +1,7 @@
 """pyright (basic) and mypy accept the examples, and notice what is wrong in a kernel: so the annotations of `fx` are not all `Any`."""
 
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -52,7 +53,7 @@ def test_mistakes_are_noticed(tool, tmp_path):
     path.write_text(WRONG)
     config = []
     if tool == "pyright":  # files on its command line are checked without the project's settings
-        (tmp_path / "pyrightconfig.json").write_text('{"extraPaths": ["%s"], "typeCheckingMode": "basic"}' % ROOT.as_posix())
+        (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)], "typeCheckingMode": "basic"}))
         config = ["-p", str(tmp_path)]
     done = run(tool, *arguments(tool, tmp_path), *(config or [str(path)]))
     assert done.returncode == 1, done.stdout + done.stderr
