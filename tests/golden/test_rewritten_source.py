@@ -135,7 +135,7 @@ def test_rewritten(fn, request, monkeypatch):
     monkeypatch.setattr(
         functions, "_compile", lambda node, *rest: seen.append(ast.unparse(node)) or compile_(node, *rest)
     )
-    functions._make(fn, keep_static=False, kernel=False)
+    functions._make(fn, keep_static=False, kernel=False, guarded=False)
     golden = FOLDER / f"{fn.__name__}.py.txt"
     if request.config.getoption("--update-golden", default=False):
         golden.parent.mkdir(exist_ok=True)
