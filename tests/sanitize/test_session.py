@@ -125,6 +125,7 @@ def run_plugin(pytester, *options: str):
 
 def test_plugin_fails_the_test_with_the_report(pytester, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # installed, the plugin is an entry point too
     result = run_plugin(pytester, "--flydsl-check")
     result.assert_outcomes(passed=4, failed=1)
     result.stdout.fnmatch_lines(["*test_broken*", "error[[]FLY_SIM_BOUNDS[]]: read outside tensor `A`*", "*B[[]i[]] = A[[]i + ahead[]]*"])
@@ -133,6 +134,7 @@ def test_plugin_fails_the_test_with_the_report(pytester, monkeypatch) -> None:
 
 def test_plugin_is_silent_without_its_option(pytester, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # installed, the plugin is an entry point too
     result = run_plugin(pytester, "-k", "sound or own_scope")
     result.assert_outcomes(passed=2)
     assert "simulator:" not in result.stdout.str()
