@@ -2,7 +2,7 @@
 """Set up and work on FlyDSL: `python3 dev.py demo | test | bench | lint | docs`. Needs only Python's standard library.
 
 demo    make .venv, install the package with what it needs, run the examples
-test    the same for the test suite (`--nightly` adds the heavy sweeps; further arguments go to pytest)
+test    the same for the test suite on all cores (`--nightly` adds the heavy sweeps; further arguments go to pytest, `-n 0`: one process)
 bench   run the benchmarks and print their tables
 lint    ruff over the tree
 docs    write the generated pages of docs/ anew
@@ -66,7 +66,8 @@ def demo(rest: list[str]) -> int:
 def test(rest: list[str]) -> int:
     if "--nightly" in rest:
         rest = [a for a in rest if a != "--nightly"] + ["-m", "not emulator"]
-    return run("-m", "pytest", "-q", *rest)
+    workers = [] if any(a == "-n" or a.startswith(("-n", "--numprocesses")) for a in rest) else ["-n", "auto", "--dist", "loadfile"]
+    return run("-m", "pytest", "-q", *workers, *rest)
 
 
 def bench(rest: list[str]) -> int:
