@@ -60,6 +60,9 @@ def test_R011_complement():
         reached = Counter(i + j for i in inside for j in flat_values(rest))
         assert max(reached.values()) == 1 and set(range(m)) <= set(reached), (a, m, rest)
     assert computed > 200 and refused > 200
+    for modes in itertools.permutations([(2, 1), (4, 2), (3, 8)]):  # in whatever order the modes stand
+        rest = fl.complement(Layout(*zip(*modes)), 48)
+        assert flat_values(rest) == [0, 24], (modes, rest)
     for d in (1, 2, 3, 6):  # rank 1, dynamic: computed as the static one
         moving, fixed = (fl.complement(Layout(4, x), 24) for x in (Sym(value=d), d))
         assert sorted(flat_values(with_numbers(moving))) == sorted(flat_values(fixed))
