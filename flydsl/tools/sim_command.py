@@ -30,10 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", help="the GPU to simulate, such as gfx942 (default: FLYDSL_GPU_ARCH, or gfx942)")
     parser.add_argument("--devices", type=int, default=1, help="how many GPUs there are (default: 1)")
     parser.add_argument("--check", help="checks of the simulator, such as bounds,race; none: off (FLYDSL_SIM_CHECK)")
-    parser.add_argument("--on-finding", choices=("raise", "warn", "collect"), help="what a fault does (default: raise)")
+    parser.add_argument(
+        "--on-finding", choices=("raise", "warn", "collect"), help="what a fault does (default: raise)"
+    )
     parser.add_argument("--trace", help="print the values of one wave's source lines: block=0,wave=1")
     parser.add_argument("--line", help="source lines of the trace, such as 40-60")
-    parser.add_argument("--dump", help="folder for launches with faults; `python -m flydsl.tools.replay` repeats them")
+    parser.add_argument(
+        "--dump", help="folder for launches with faults; `python -m flydsl.tools.replay` repeats them"
+    )
     parser.add_argument("--schedules", help="compare orders of waves: lockstep,ahead,reverse,random:20 (20 seeds)")
     parser.add_argument("--schedule", help=argparse.SUPPRESS)
     parser.add_argument("--record", help=argparse.SUPPRESS)
@@ -89,6 +93,8 @@ def execute(program: Sequence[str], devices: int, record: str | None) -> int:
     name, *arguments = program[1:] if is_module else program
     sys.argv = [name, *arguments]
     recorder = Recorder()
+    if record:
+        _seed()
     try:
         with simulated_cuda(devices), sim.observer(recorder):
             if is_module:
@@ -103,6 +109,18 @@ def execute(program: Sequence[str], devices: int, record: str | None) -> int:
         if record:
             pathlib.Path(record).write_text(json.dumps(recorder.launches))
     return 0
+
+
+def _seed() -> None:
+    """Let programs that draw random numbers without a seed of their own draw the same ones under every schedule."""
+    import random
+
+    import numpy as np
+    import torch
+
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
 
 
 def _status(end: SystemExit) -> int:

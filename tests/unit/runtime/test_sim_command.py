@@ -72,6 +72,15 @@ def test_schedules_agree(tmp_path):
     assert "random:1" in done.stderr
 
 
+def test_random_inputs_are_the_same_under_every_schedule(tmp_path):
+    path = program(tmp_path)
+    draws = "torch.randn(128, device='cuda') + float(np.random.rand()) + random.random()"
+    text = path.read_text().replace('torch.arange(128, dtype=torch.float32, device="cuda")', draws)
+    path.write_text("import random\nimport numpy as np\n" + text)
+    done = sim("--schedules", "lockstep,reverse", path, cwd=tmp_path)
+    assert done.returncode == 0 and done.stderr.count("same results") == 2, done.stderr
+
+
 def test_schedules_that_differ(tmp_path):
     path = program(tmp_path, barrier="")
     done = sim("--check", "bounds", "--schedules", "lockstep,ahead", path, cwd=tmp_path)
