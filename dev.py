@@ -66,7 +66,7 @@ def demo(rest: list[str]) -> int:
 def test(rest: list[str]) -> int:
     if "--nightly" in rest:
         rest = [a for a in rest if a != "--nightly"] + ["-m", "not emulator"]
-    workers = [] if any(a == "-n" or a.startswith(("-n", "--numprocesses")) for a in rest) else ["-n", "auto", "--dist", "loadfile"]
+    workers = [] if any(a.startswith(("-n", "--numprocesses")) for a in rest) else ["-n", "auto", "--dist", "loadfile"]
     return run("-m", "pytest", "-q", *workers, *rest)
 
 
