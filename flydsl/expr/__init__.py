@@ -327,11 +327,8 @@ globals().update(ALIASES)  # Float32x4, Int32x2, ...: a table in vector.alias
 
 _LAZY = {  # name -> module, or (module, name in it)
     "buffer_ops": "flydsl.expr.buffer_ops",
-    "coop": "flydsl.extension.coop",
     "extern": "flydsl.expr.extern",
-    "ktrace": "flydsl.expr.ktrace",
     "llvm": "flydsl.expr.llvm",
-    "random": "flydsl.extension.random",
     "rocdl": "flydsl.expr.rocdl",
     "tdm_ops": "flydsl.expr.rocdl.tdm_ops",
     "utils": "flydsl.expr.utils",
