@@ -1,4 +1,5 @@
-"""Transpose through LDS with tiled copies, in both orders: rows in and columns out, and columns in and rows out."""
+"""Transpose through LDS with tiled copies: a wave reads 64 neighbours of a source row and writes 64 neighbours of a result
+row, so both sides of global memory are coalesced and the turn happens in LDS; then the same along columns."""
 
 import numpy as np
 
@@ -15,7 +16,7 @@ class Smem:
 
 
 @flyc.kernel
-def transpose(src: fx.Tensor, dst: fx.Tensor, rows_first: fx.Constexpr[bool]):
+def transpose(src: fx.Tensor, dst: fx.Tensor, along_rows: fx.Constexpr[bool]):
     bm, bn = fx.block_idx.y, fx.block_idx.x
     g_src = fx.zipped_divide(src, (TILE, TILE))[None, (bm, bn)]  # (BM, BN)
     g_dst = fx.zipped_divide(dst, (TILE, TILE))[None, (bn, bm)]
@@ -24,38 +25,34 @@ def transpose(src: fx.Tensor, dst: fx.Tensor, rows_first: fx.Constexpr[bool]):
     s_out = smem.tile.view(fx.make_layout((TILE, TILE), (1, TILE + PAD)))  # the same memory, transposed
 
     atom = fx.make_copy_atom(fx.UniversalCopy32b(), fx.Float32)
-    by_rows = fx.make_layout((4, 64), (64, 1))
-    by_columns = fx.make_layout((64, 4), (1, 64))
+    threads = fx.make_layout((4, 64), (64, 1)) if along_rows else fx.make_layout((64, 4), (1, 64))
     one = fx.make_layout((1, 1), (1, 1))
-    cin = by_rows if rows_first else by_columns
-    cout = by_rows if not rows_first else by_columns
-    load = fx.make_tiled_copy_tv(atom, cin, one).get_slice(fx.thread_idx.x)
-    store = fx.make_tiled_copy_tv(atom, cout, one).get_slice(fx.thread_idx.x)
+    thread = fx.make_tiled_copy_tv(atom, threads, one).get_slice(fx.thread_idx.x)
 
-    frag = fx.make_fragment_like(load.partition_S(g_src))
-    fx.copy(atom, load.partition_S(g_src), frag)
-    fx.copy(atom, frag, load.partition_D(s_in))
+    frag = fx.make_fragment_like(thread.partition_S(g_src))
+    fx.copy(atom, thread.partition_S(g_src), frag)
+    fx.copy(atom, frag, thread.partition_D(s_in))
     fx.barrier()
-    frag_out = fx.make_fragment_like(store.partition_S(s_out))
-    fx.copy(atom, store.partition_S(s_out), frag_out)
-    fx.copy(atom, frag_out, store.partition_D(g_dst))
+    frag_out = fx.make_fragment_like(thread.partition_S(s_out))
+    fx.copy(atom, thread.partition_S(s_out), frag_out)
+    fx.copy(atom, frag_out, thread.partition_D(g_dst))
 
 
 @flyc.jit
-def launch(src: fx.Tensor, dst: fx.Tensor, m: fx.Int32, n: fx.Int32, rows_first: fx.Constexpr[bool]):
-    transpose(src, dst, rows_first).launch(grid=(n // TILE, m // TILE), block=(256, 1, 1))
+def launch(src: fx.Tensor, dst: fx.Tensor, m: fx.Int32, n: fx.Int32, along_rows: fx.Constexpr[bool]):
+    transpose(src, dst, along_rows).launch(grid=(n // TILE, m // TILE), block=(256, 1, 1))
 
 
 def main() -> None:
     rng = np.random.default_rng(1)
     for m, n in [(256, 512), (64, 192)]:
-        for rows_first in (True, False):
+        for along_rows in (True, False):
             src = rng.standard_normal((m, n), dtype=np.float32)
             dst = np.full((n, m), np.nan, np.float32)
-            launch(src, dst, m, n, rows_first)
+            launch(src, dst, m, n, along_rows)
             error = np.abs(dst.astype(np.float64) - src.T).max()
             assert error == 0, f"{m}x{n}: error {error}"
-            order = "rows in, columns out" if rows_first else "columns in, rows out"
+            order = "along rows" if along_rows else "along columns"
             print(f"PASS transpose {m}x{n} through LDS, {order}: worst error {error:.1e}")
 
 
