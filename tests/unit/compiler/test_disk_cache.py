@@ -376,6 +376,7 @@ print("compiled", program.run.cache_info().misses)
 def child(program: Program, before: str = "", **env: str) -> subprocess.CompletedProcess:
     program.load()
     code = CHILD.format(folder=str(program.folder), before=before)
+    env["PYTHONDONTWRITEBYTECODE"] = "1"  # under a file size limit CPython leaves cut .pyc files
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env})
 
 
