@@ -19,6 +19,8 @@ def test_example(example: pathlib.Path, arch: str) -> None:
     out = subprocess.run([sys.executable, str(example)], env=env, capture_output=True, text=True, cwd=ROOT)
     assert out.returncode == 0, out.stderr[-3000:]
     lines = out.stdout.splitlines()
+    if lines and re.search(r"has no .* instructions: running for gfx.* in the simulator$", lines[0]):
+        del lines[0]  # an example of instructions that this chip lacks picks other chips, and says so
     assert lines and all(line.startswith("PASS") for line in lines), out.stdout
 
 
