@@ -52,17 +52,17 @@ class MmaOp:
     @property
     def layout_a(self) -> Layout:
         """(thread, value) -> index in (M, K)."""
-        raise NotImplementedError
+        return self._find().layout_a
 
     @property
     def layout_b(self) -> Layout:
         """(thread, value) -> index in (N, K)."""
-        raise NotImplementedError
+        return self._find().layout_b
 
     @property
     def layout_c(self) -> Layout:
         """(thread, value) -> index in (M, N), of C and D."""
-        raise NotImplementedError
+        return self._find().layout_c
 
     def layout(self, operand: str) -> Layout:
         """Return the map of operand "A", "B", "C" or "D"."""
@@ -353,18 +353,6 @@ class WMMA(MmaOp):
         text = "".join(f", {name} = {str(value).lower()}" for name, value in flags)
         return text + (f", modC = {self.mod_c}" if self.mod_c else "")
 
-    @property
-    def layout_a(self) -> Layout:
-        return self._find().layout_a
-
-    @property
-    def layout_b(self) -> Layout:
-        return self._find().layout_b
-
-    @property
-    def layout_c(self) -> Layout:
-        return self._find().layout_c
-
     def _find(self) -> MatrixRow | None:
         return find("wmma", self.shape_mnk, self.kinds, WMMA_GENERATIONS[self.gen])
 
@@ -406,18 +394,6 @@ class WMMAScale(MmaOp):
             f"reuseA = {str(self.reuse_a).lower()}, reuseB = {str(self.reuse_b).lower()}, "
             f"blockSize = {self.block_size}"
         )
-
-    @property
-    def layout_a(self) -> Layout:
-        return self._find().layout_a
-
-    @property
-    def layout_b(self) -> Layout:
-        return self._find().layout_b
-
-    @property
-    def layout_c(self) -> Layout:
-        return self._find().layout_c
 
     @property
     def state_fields(self) -> dict[str, str]:

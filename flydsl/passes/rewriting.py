@@ -1,12 +1,13 @@
 """What passes share: building ops before another op, constants, walking, replacing."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flydsl.ir import Types, ir
 from flydsl.ir.trace import constant_attr
 
 _create = ir.Operation.create
+Rule = TypeVar("Rule", bound=Callable)
 FUNCTIONS = ("gpu.func", "func.func")
 
 
@@ -71,6 +72,20 @@ class Editor:
 
     def i64(self, value: int) -> ir.Value:
         return self.constant(self.types.i64, value)
+
+
+def registrar(rules: dict[str, Rule], prefix: str = "") -> Callable[..., Callable[[Rule], Rule]]:
+    """Return the decorator that enters a function into `rules` under each of its arguments, with `prefix` before it."""
+
+    def rule(*names: str) -> Callable[[Rule], Rule]:
+        def register(fn: Rule) -> Rule:
+            for name in names:
+                rules[prefix + name] = fn
+            return fn
+
+        return register
+
+    return rule
 
 
 def functions(module: Any) -> Iterator[ir.Operation]:

@@ -8,7 +8,7 @@ from flydsl.dialects import is_fly_type, value_of
 from flydsl.dialects.values import BUFFER_DESC
 from flydsl.ir import Types, ir
 from flydsl.layout.view import Ptr
-from flydsl.passes.rewriting import Editor
+from flydsl.passes.rewriting import Editor, registrar
 
 PASS = "convert-fly-to-rocdl"
 _DYNAMIC = -(2**31)  # marks a dynamic index among the constants of llvm.getelementptr
@@ -29,17 +29,7 @@ class Raw:
 
 Rule = Callable[["Conversion", ir.Operation], None]
 RULES: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function as the rule of the named Fly ops."""
-
-    def register(fn: Rule) -> Rule:
-        for name in names:
-            RULES[f"fly.{name}"] = fn
-        return fn
-
-    return register
+rule = registrar(RULES, "fly.")  # decorator: the function is the rule of the named Fly ops
 
 
 class Conversion:

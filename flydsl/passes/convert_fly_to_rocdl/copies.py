@@ -17,6 +17,7 @@ from flydsl.passes.convert_fly_to_rocdl.pointers import (
     scaled_bytes,
     to_memory,
 )
+from flydsl.passes.rewriting import registrar
 
 State = dict[str, ir.Value]
 
@@ -45,17 +46,7 @@ class Call:
 
 CopyRule = Callable[[Conversion, Call], None]
 COPIES: dict[str, CopyRule] = {}
-
-
-def copy_rule(*keys: str) -> Callable[[CopyRule], CopyRule]:
-    """Register the rule of copy operations by key (`CopyOp.key`)."""
-
-    def register(fn: CopyRule) -> CopyRule:
-        for key in keys:
-            COPIES[key] = fn
-        return fn
-
-    return register
+copy_rule = registrar(COPIES)  # decorator: the function is the rule of the copy operations with these `CopyOp.key`s
 
 
 def atom_state(atom: ir.Value) -> State:

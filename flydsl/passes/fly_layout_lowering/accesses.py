@@ -67,7 +67,7 @@ def calls_of(view: MemRef, count: int) -> Iterator[tuple[int, tuple]]:
             yield first, tuple(reversed(rest))
 
 
-@rule("copy")
+@rule("copy", "copy_atom_call")
 def _copy(low: Lowering, op: ir.Operation) -> None:
     atom_value, src, dst, pred = _copy_operands(low, op)
     atom: CopyAtom = value_of(atom_value.type)
@@ -76,25 +76,14 @@ def _copy(low: Lowering, op: ir.Operation) -> None:
         op.erase()
         return
     src_count, dst_count = la.size(atom.layout_src[1]), la.size(atom.layout_dst[1])
-    steps = zip(calls_of(src, src_count), calls_of(dst, dst_count), strict=True)
-    for i, ((src_first, src_rest), (dst_first, dst_rest)) in enumerate(steps):
-        source = _side(low, src, src_first, src_count, src_rest)
-        target = _side(low, dst, dst_first, dst_count, dst_rest)
-        _emit_copy(low, atom_value, *source, *target, _predicate(low, pred, i))
-    op.erase()
-
-
-@rule("copy_atom_call")
-def _copy_atom_call(low: Lowering, op: ir.Operation) -> None:
-    atom_value, src, dst, pred = _copy_operands(low, op)
-    atom: CopyAtom = value_of(atom_value.type)
-    if atom.op.is_whole_tile:
-        tensor_dma.emit(low, op, atom_value, atom, src, dst)
-        op.erase()
-        return
-    source = _side(low, src, 0, la.size(atom.layout_src[1]), None)
-    target = _side(low, dst, 0, la.size(atom.layout_dst[1]), None)
-    _emit_copy(low, atom_value, *source, *target, pred)
+    if op.name == "fly.copy_atom_call":
+        _emit_copy(low, atom_value, *_side(low, src, 0, src_count, None), *_side(low, dst, 0, dst_count, None), pred)
+    else:
+        steps = zip(calls_of(src, src_count), calls_of(dst, dst_count), strict=True)
+        for i, ((src_first, src_rest), (dst_first, dst_rest)) in enumerate(steps):
+            source = _side(low, src, src_first, src_count, src_rest)
+            target = _side(low, dst, dst_first, dst_count, dst_rest)
+            _emit_copy(low, atom_value, *source, *target, _predicate(low, pred, i))
     op.erase()
 
 

@@ -13,23 +13,13 @@ from flydsl.ir import Types, ir
 from flydsl.layout.view import Ptr
 from flydsl.passes.fly_layout_lowering.access import Access
 from flydsl.passes.fly_layout_lowering.builder import Address, IrBuilder
-from flydsl.passes.rewriting import Editor
+from flydsl.passes.rewriting import Editor, registrar
 
 PASS = "fly-layout-lowering"
 _ATOM_KINDS = ("copy_atom", "mma_atom")
 Rule = Callable[["Lowering", ir.Operation], None]
 RULES: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function as the rule of the named ops."""
-
-    def register(fn: Rule) -> Rule:
-        for name in names:
-            RULES[f"fly.{name}"] = fn
-        return fn
-
-    return register
+rule = registrar(RULES, "fly.")  # decorator: the function is the rule of the named Fly ops
 
 
 class Lowering:

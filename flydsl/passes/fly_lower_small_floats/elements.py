@@ -13,6 +13,7 @@ from flydsl.diag import PassFailed
 from flydsl.ir import Types, ir
 from flydsl.ir.expression import Builder
 from flydsl.layout.view import element_bits
+from flydsl.passes.rewriting import registrar
 
 SMALL = ("f8E", "f6E", "f4E")  # not f64
 
@@ -165,15 +166,7 @@ def _signed(byte: int) -> int:
 
 Reorder = Callable[[ir.Operation, list, list, Types], None]
 RULES: dict[str, Reorder] = {}
-
-
-def _reorders(*names: str) -> Callable[[Reorder], Reorder]:
-    def register(fn: Reorder) -> Reorder:
-        for name in names:
-            RULES[name] = fn
-        return fn
-
-    return register
+_reorders = registrar(RULES)
 
 
 @_reorders("vector.extract_strided_slice", "vector.insert_strided_slice")
