@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -242,48 +243,55 @@ def lds_layout(text: KernelText, config: LaunchConfig) -> tuple[int, dict[str, t
 
 
 def check_launch(text: KernelText, config: LaunchConfig, args: Sequence[Any], arch: str) -> None:
-    """Refuse launches that no hardware would take."""
-    if len(args) != len(text.params):
-        names = ", ".join(p[0] for p in text.params)
-        raise SimBadLaunch(
-            kernel=text.name,
-            problem=f"it takes {len(text.params)} arguments and got {len(args)}",
-            reason_text=f"its parameters are: {names}",
-            advice_text="pass one value per parameter",
-        )
+    """Refuse launches that no hardware would take.
+
+    Raises   SimBadLaunch: the first problem
+    """
+    for check in (argument_problem, geometry_problem, block_problem, lds_problem):
+        found = check(text, config, args, arch)
+        if found is not None:
+            problem, reason, advice = found
+            raise SimBadLaunch(kernel=text.name, problem=problem, reason_text=reason, advice_text=advice)
+
+
+Problem = tuple[str, str, str] | None  # (what, why, fix)
+
+
+def argument_problem(text: KernelText, config: LaunchConfig, args: Sequence[Any], arch: str) -> Problem:
+    """Return what is wrong with the number of arguments."""
+    if len(args) == len(text.params):
+        return None
+    problem = f"it takes {len(text.params)} arguments and got {len(args)}"
+    return problem, f"its parameters are: {', '.join(p[0] for p in text.params)}", "pass one value per parameter"
+
+
+def geometry_problem(text: KernelText, config: LaunchConfig, args: Sequence[Any], arch: str) -> Problem:
+    """Return what is wrong with the sizes of grid and block."""
     sizes = [*config.grid, *config.block]
-    if len(sizes) != 6 or any(s < 1 for s in sizes):
-        raise SimBadLaunch(
-            kernel=text.name,
-            problem=f"grid {config.grid} and block {config.block} must be three positive sizes each",
-            reason_text="an empty dimension launches nothing",
-            advice_text="skip the launch when there is no work",
-        )
-    threads = config.block[0] * config.block[1] * config.block[2]
-    most = chips.get(arch).max_workgroup
+    if len(sizes) == 6 and all(s >= 1 for s in sizes):
+        return None
+    problem = f"grid {config.grid} and block {config.block} must be three positive sizes each"
+    return problem, "an empty dimension launches nothing", "skip the launch when there is no work"
+
+
+def block_problem(text: KernelText, config: LaunchConfig, args: Sequence[Any], arch: str) -> Problem:
+    """Return what is wrong with the number of threads."""
+    threads, most = math.prod(config.block), chips.get(arch).max_workgroup
     if threads > most:
-        raise SimBadLaunch(
-            kernel=text.name,
-            problem=f"a block of {threads} threads",
-            reason_text=f"a workgroup of {arch} has at most {most} threads",
-            advice_text="use a smaller block and more of them",
-        )
+        reason = f"a workgroup of {arch} has at most {most} threads"
+        return f"a block of {threads} threads", reason, "use a smaller block and more of them"
     if text.block is not None and tuple(text.block) != tuple(config.block):
-        raise SimBadLaunch(
-            kernel=text.name,
-            problem=f"block {config.block}, but it was compiled for {tuple(text.block)}",
-            reason_text="the block size is part of the compiled kernel",
-            advice_text="launch with that block, or compile again",
-        )
-    lds = lds_layout(text, config)[0]
-    limit = chips.get(arch).lds.bytes
-    if lds > limit:
-        raise SimBadLaunch(
-            kernel=text.name,
-            problem=f"{lds} bytes of LDS",
-            reason_text=f"a workgroup of {arch} has at most {limit}",
-            advice_text="use smaller tiles or fewer stages",
-        )
+        problem = f"block {config.block}, but it was compiled for {tuple(text.block)}"
+        return problem, "the block size is part of the compiled kernel", "launch with that block, or compile again"
+    return None
+
+
+def lds_problem(text: KernelText, config: LaunchConfig, args: Sequence[Any], arch: str) -> Problem:
+    """Return what is wrong with the size of LDS."""
+    lds, limit = lds_layout(text, config)[0], chips.get(arch).lds.bytes
+    if lds <= limit:
+        return None
+    return f"{lds} bytes of LDS", f"a workgroup of {arch} has at most {limit}", "use smaller tiles or fewer stages"
 
 
 def typed_argument(value: Any, param: tuple[str, str, int | None]) -> Any:

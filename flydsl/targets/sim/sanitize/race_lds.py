@@ -130,20 +130,13 @@ class LdsRaces:
         for access in writes:
             self.write(machine, shadow, access, start)
         for entry in reads:
-            self.read(machine, shadow, entry, start)
+            self.compare(machine, shadow, expanded(entry), start)
 
     def write(self, machine: Any, shadow: Shadow, access: Access, start: int) -> None:
         """Compare with earlier writes of the interval, mark, and find lanes of this access that met in one cell."""
         if len(access.off) == 0:
             return
-        old = shadow.get_marks(access.off, access.nbytes)
-        recent = old >= start
-        if recent.any():
-            other = self.foreign(old, recent, access)
-            if access.kind == "atomic":
-                other &= ~self.is_atomic(old)
-            if other.any():
-                self.report(machine, "write", access, old, other)
+        self.compare(machine, shadow, access, start)
         self.by_serial[self.serial] = access
         own = (self.serial << THREAD_BITS | access.thread).astype(np.int32)
         self.serial += 1
@@ -154,6 +147,20 @@ class LdsRaces:
             if met.any():
                 self.same_instruction(machine, access, back, met)
 
+    def compare(self, machine: Any, shadow: Shadow, access: Access, start: int) -> None:
+        """Report an access to cells that another wave wrote in this interval; two atomics are ordered."""
+        if len(access.off) == 0:
+            return
+        old = shadow.get_marks(access.off, access.nbytes)
+        recent = old >= start
+        if not recent.any():
+            return
+        other = self.foreign(old, recent, access)
+        if access.kind == "atomic":
+            other &= ~self.is_atomic(old)
+        if other.any():
+            self.report(machine, access, old, other)
+
     def foreign(self, old: Any, recent: Any, access: Access) -> Any:
         """Return which cells were written by another wave."""
         wave = (old & (1 << THREAD_BITS) - 1) >> self.wave_shift
@@ -163,17 +170,6 @@ class LdsRaces:
         serials = old >> THREAD_BITS
         atomic = [s for s, a in self.by_serial.items() if a.kind == "atomic"]
         return np.isin(serials, atomic)
-
-    def read(self, machine: Any, shadow: Shadow, entry: tuple, start: int) -> None:
-        access = expanded(entry)
-        if len(access.off) == 0:
-            return
-        old = shadow.get_marks(access.off, access.nbytes)
-        recent = old >= start
-        if recent.any():
-            other = self.foreign(old, recent, access)
-            if other.any():
-                self.report(machine, "read", access, old, other)
 
     # --- reports -----------------------------------------------------------------------------------------------------
 
@@ -218,7 +214,7 @@ class LdsRaces:
         partial = met.any(axis=1) & ~np.isin(key, sorted_key[1:][equal_key])
         return int(np.flatnonzero(partial)[0]) if partial.any() else None
 
-    def report(self, machine: Any, kind: str, access: Access, old: Any, other: Any) -> None:
+    def report(self, machine: Any, access: Access, old: Any, other: Any) -> None:
         """Two waves, one cell, no barrier."""
         reporter = machine.reporter
         lane, cell = (int(x[0]) for x in np.nonzero(other))
@@ -227,7 +223,7 @@ class LdsRaces:
         thread = mark & (1 << THREAD_BITS) - 1
         lines = [reporter.span(s) for s in (writer.site, access.site)]
         where = " and ".join(f"line {s.line}" for s in lines if s is not None)
-        verb = {"read": "reads", "write": "writes"}[kind]
+        verb = "reads" if access.kind == "read" else "writes"
         base = access.base or writer.base
         span = machine.slab.lds.arrays.get(base)
         offset = int(access.off[lane]) % machine.slab.lds.pitch - (span[0] if span else 0)
