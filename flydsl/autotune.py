@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from flydsl.arch.boards import board
+from flydsl.runtime.device import chip_for, chosen_for, target_arch
 from flydsl.tuning.bench import do_bench
 from flydsl.tuning.config import Config
 from flydsl.utils import env
@@ -215,7 +216,8 @@ class Autotuner:
                 restore()
                 return self._run(config, args, kwargs)
 
-            time = (self.do_bench_fn or do_bench)(call, self.warmup, self.rep)
+            with _current(_device_of(self._named(args, kwargs))):
+                time = (self.do_bench_fn or do_bench)(call, self.warmup, self.rep)
         return float(time)
 
     def _static_cost(self, config: Config, args: tuple, kwargs: dict, artifact: Any) -> float:
@@ -269,7 +271,9 @@ class Autotuner:
         parts += [f"{n}:{v.dtype}:{_normalize_strides(v)}" for n, v in tensors]
         hints = getattr(self.fn, "_effective_compile_hints", None)
         hints = hints() if hints is not None else getattr(self.fn, "compile_hints", {})
-        device = _device_descriptor() if self._looks_up_artifacts else _device_fingerprint()
+        where = _device_of(named)
+        with chosen_for(chip_for(where)):
+            device = _device_descriptor(where) if self._looks_up_artifacts else _device_fingerprint()
         axes = {"device": device, "toolchain": _toolchain_fingerprint(), "env": _env_fingerprint()}
         axes["hints"] = sorted(hints.items())
         return (*parts, *(f"_{n}_{v}" for n, v in axes.items()), f"_artifact_{self.artifact_name}")
@@ -303,8 +307,10 @@ class Autotuner:
         """
         if not self._looks_up_artifacts:
             return None
-        device = _device_descriptor()
         named = self._with_defaults(args, kwargs)
+        where = _device_of(named)
+        with chosen_for(chip_for(where)):
+            device = _device_descriptor(where)
         key = {n: _form(named[n]) if _is_tensor(named.get(n)) else named.get(n) for n in self.key}
         identity = {"name": self.artifact_name, "key": key, "device": device}
         if device is None or not _survives_json(key):
@@ -393,12 +399,26 @@ def autotune(
 # --- identity --------------------------------------------------------------------------------------------------------
 
 
-def _device_descriptor(device: Any = None) -> dict[str, Any] | None:
+def _device_of(named: dict[str, Any]) -> int | None:
+    """Return the GPU that holds the first tensor on one; None where all are on the host."""
+    for value in named.values():
+        device = getattr(value, "device", None)
+        if getattr(device, "type", None) == "cuda":
+            return device.index or 0
+    return None
+
+
+def _current(device: int | None) -> AbstractContextManager:
+    """Return what makes a GPU torch's current one: events are recorded where the launches go."""
+    torch = sys.modules.get("torch")
+    return nullcontext() if device is None or torch is None else torch.cuda.device(device)
+
+
+def _device_descriptor(device: int | None = None) -> dict[str, Any] | None:
     """Return product name, chip and compute units of the GPU in use; a simulated one says so. None if nothing is
     known.
     """
     from flydsl import arch as chips
-    from flydsl.runtime.device import target_arch
     from flydsl.runtime.kinds import runtime_kind
 
     arch = target_arch()
@@ -413,7 +433,6 @@ def _device_descriptor(device: Any = None) -> dict[str, Any] | None:
 
 
 def _device_fingerprint() -> str:
-    from flydsl.runtime.device import target_arch
     from flydsl.runtime.kinds import runtime_kind
 
     return f"{runtime_kind()}:{target_arch()}"

@@ -27,6 +27,7 @@ from flydsl.compiler.jit_argument import (
     StreamJitArg,
     wrap,
 )
+from flydsl.diag.source import mark_internal
 from flydsl.expr.annotations import Stream
 from flydsl.runtime.host_arrays import address_function, host_array
 
@@ -45,16 +46,20 @@ class Pattern:
         annotations: dict,
         function: str,
         arrays: bool,
+        where: Callable[[], int] | None = None,
     ):
+        """`arrays`: the entries take the arrays, too; `where` reads the current device, if code depends on it."""
         writer = _Writer(annotations, function)
         for (name, argument), value in zip(arguments, args, strict=True):
             writer.argument(name, argument, value)
         self.entries: dict[Any, Callable] = {}
-        self.text = writer.text(arrays)
+        self.text = writer.text(arrays, where)
         self.array_names = writer.array_names
         namespace: dict[str, Any] = {}
-        exec(self.text, namespace)
+        exec(compile(self.text, f"<fast path of {function}>", "exec"), namespace)
         self.call, self.key = namespace["make"](self.entries, self.entries.get, *writer.constants.values())
+        for generated in (self.call, self.key):
+            mark_internal(generated.__code__, True)
 
 
 class _Writer:
@@ -75,13 +80,13 @@ class _Writer:
         self.constants[name] = value
         return name
 
-    def text(self, arrays: bool) -> str:
+    def text(self, arrays: bool, where: Callable[[], int] | None) -> str:
         """Return the text of `make(entries, get, constants...) -> (call, key)`."""
-        key = (
-            f"({', '.join([self.devices[0] if self.devices else '-1', *self.key])},)"
-            if self.key
-            else (self.devices or ["-1"])[0]
-        )
+        device = self.devices[0] if self.devices else "-1"
+        if where is not None:
+            here = f"{self.keep(where)}()"
+            device = here if device == "-1" else f"{device} if {device} >= 0 else {here}"
+        key = f"({', '.join([device, *self.key])},)" if self.key else device
         same = [f"{d} != {self.devices[0]}" for d in self.devices[1:]]
         guards = [f"if not ({' and '.join(self.checks)}): return False"] if self.checks else []
         reads = [*self.reads, *([f"if {' or '.join(same)}: return False"] if same else [])]

@@ -7,13 +7,14 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
 from flydsl.compiler.host_program import host_function
 from flydsl.compiler.jit_argument import compiled_argument
 from flydsl.compiler.lines import Place, move_sites
 from flydsl.compiler.parameters import described_parameters, exportable
+from flydsl.diag.source import mark_internal
 from flydsl.ir import get_context, ir, make_context, parse_module, print_op
 from flydsl.runtime import host_math
 from flydsl.runtime import stored_artifact as stored
@@ -21,9 +22,11 @@ from flydsl.runtime.disk_cache import Entry
 from flydsl.runtime.host_arrays import HostArray
 from flydsl.runtime.kinds import Loaded, current_runtime
 from flydsl.targets.base import KernelInfo
-from flydsl.targets.sim import Program
 from flydsl.targets.stored_text import run_text
 from flydsl.utils import env
+
+if TYPE_CHECKING:
+    from flydsl.targets.sim import Program
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,8 @@ class CompiledArtifact:
         return self._program
 
     def _sim_program(self) -> Program:
+        from flydsl.targets.sim import Program  # 40 ms that a compile for a GPU does not need
+
         text = stored.unpack(self.entry, stored.SIM)
         if text is not None:
             try:
@@ -222,7 +227,9 @@ class CompiledArtifact:
     @functools.cached_property
     def host(self) -> Callable:
         """The host function: `host(launch, *flat arguments)`."""
-        return run_text(self.host_text, f"<host function of {self.name}>", host_math.NAMES)["host"]
+        function = run_text(self.host_text, f"<host function of {self.name}>", host_math.NAMES)["host"]
+        mark_internal(function.__code__, True)
+        return function
 
     def prepare(self) -> None:
         """Make what the first launch on the runtime in force needs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import inspect
 import threading
 from collections import OrderedDict, namedtuple
@@ -15,7 +14,7 @@ from flydsl import arch as chips
 from flydsl.compiler.annotations import resolved_annotations
 from flydsl.compiler.compile_module import MlirCompiler, compile_module  # noqa: F401  (public tests reach it here)
 from flydsl.compiler.context import CompilationContext, ambient, checked_hints
-from flydsl.compiler.disk import disk_cache, disk_key, load_or_compile
+from flydsl.compiler.disk import disk_cache, disk_key, load_or_compile, version_of
 from flydsl.compiler.dispatch import MOST_PATTERNS, Pattern
 from flydsl.compiler.fingerprint import NOT_BOUND, Captured, captured_state
 from flydsl.compiler.jit_argument import JitArgument, PointerJitArg, wrap
@@ -27,14 +26,18 @@ from flydsl.expr.fastmath import hinted
 from flydsl.frontend import rewritten
 from flydsl.ir import Trace, emit, ir
 from flydsl.ir.trace import active
-from flydsl.runtime.device import get_rocm_arch, target_arch
+from flydsl.runtime.device import chip_for, chosen_for, get_rocm_arch, target_arch
+from flydsl.runtime.host_arrays import HostArray, common_device
+from flydsl.runtime.kinds import current_runtime, runtime_kind
+from flydsl.targets.rocm import preload
 from flydsl.utils import env
+from flydsl.utils.collector import paused_collector
 from flydsl.utils.logger import log
 
 
 def _flydsl_key() -> str:
     """Return what identifies the toolchain in cache keys: our version and the bindings'."""
-    return f"{flydsl.__version__}-{importlib.metadata.version('torch-mlir')}-{importlib.metadata.version('llvmlite')}"
+    return f"{flydsl.__version__}-{version_of('torch-mlir')}-{version_of('llvmlite')}"
 
 
 CacheInfo = namedtuple("CacheInfo", "hits misses currsize disk_size")
@@ -178,7 +181,15 @@ class JitFunction:
         )
 
     def artifact_for(self, arguments: Sequence[tuple[str, JitArgument]]) -> CompiledArtifact:
-        """Return the compiled artifact of a specialisation, from memory or newly made."""
+        """Return the compiled artifact of a specialisation, from memory or newly made: for the chip of the device that
+        holds the tensors.
+
+        Raises   DevicesMixed
+        """
+        with chosen_for(chip_for(common_device(_buffers(arguments)))):
+            return self._artifact_for(arguments)
+
+    def _artifact_for(self, arguments: Sequence[tuple[str, JitArgument]]) -> CompiledArtifact:
         key = self.key(arguments)
         with self._lock:
             artifact = self._artifacts.get(key) if env.runtime.enable_cache else None
@@ -203,15 +214,17 @@ class JitFunction:
 
     def launch(self, artifact: CompiledArtifact, arguments: Sequence[tuple[str, JitArgument]]) -> None:
         """Run a compiled artifact on wrapped arguments."""
-        flat = [v for _, argument in arguments for v in argument.flat()]
-        buffers = [(name, b) for name, argument in arguments if (b := argument.buffer()) is not None]
-        artifact.run(flat, buffers)
+        buffers = _buffers(arguments)
+        common_device(buffers)
+        artifact.run([v for _, argument in arguments for v in argument.flat()], buffers)
 
     def pattern(
         self, arguments: Sequence[tuple[str, JitArgument]], args: Sequence[Any], artifact: CompiledArtifact
     ) -> Pattern | None:
         """Return a fast path for arguments of this form with `artifact` as its entry; None where they have none."""
-        pattern = Pattern(arguments, args, self._annotations, self.func.__name__, artifact.loaded.needs_buffers)
+        where = current_runtime().device_reader()
+        loaded = artifact.loaded
+        pattern = Pattern(arguments, args, self._annotations, self.func.__name__, loaded.needs_buffers, where)
         key = pattern.key(*args)
         if key is False:
             return None
@@ -259,8 +272,11 @@ class JitFunction:
 
     def _compile(self, arguments: Sequence[tuple[str, JitArgument]]) -> CompiledArtifact:
         hints = {**self.compile_hints, **CompilationContext.get_compile_hints()}
-        with CompilationContext.create(hints) as context:
-            trace = Trace(chips.get(target_arch()).name)
+        chip = chips.get(target_arch())
+        if env.compile.compile_only or runtime_kind() == "rocm":
+            preload.start(chip.mcpu)
+        with CompilationContext.create(hints) as context, paused_collector():
+            trace = Trace(chip.name)
             with trace, hinted(hints):
                 self._trace(trace, arguments)
                 return compile_module(trace, self.func.__name__, context)
@@ -288,6 +304,11 @@ class JitFunction:
             _call(functools.partial(body, *self._receiver()), self.signature, args)
             check_launched(trace)
             emit("func.return", loc=loc)
+
+
+def _buffers(arguments: Sequence[tuple[str, JitArgument]]) -> list[tuple[str, HostArray]]:
+    """Return the memory of those arguments that have some."""
+    return [(name, b) for name, argument in arguments if (b := argument.buffer()) is not None]
 
 
 def signatures(arguments: Sequence[tuple[str, JitArgument]]) -> tuple:

@@ -1,26 +1,68 @@
-"""Which chip is meant: detection, and the facts that kernel builders ask for."""
+"""Which chip is meant: detection, and the facts that kernel builders ask for.
+
+The environment decides: `ARCH` for code, `FLYDSL_GPU_ARCH`, `HSA_OVERRIDE_GFX_VERSION`. Where it says nothing, a call
+compiles for the chip of the device that holds its tensors (`chosen_for`), and everything else means the first GPU.
+"""
 
 from __future__ import annotations
 
 import functools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from flydsl import arch as chips
 from flydsl.diag import SharedMemoryTooLarge
+from flydsl.runtime.driver import driver_gpus, visible
 from flydsl.utils import env
 
 DEFAULT_ARCH = "gfx942"
 SMEM_CAPACITY_MAP = {name: chips.get(name).lds.bytes for name in chips.names()}
 
 
+class _Local(threading.local):
+    chip = ""
+
+
+_local = _Local()
+
+
 def target_arch() -> str:
-    """Return the chip that kernels are compiled for: `ARCH`, else the detected one."""
+    """Return the chip that kernels are compiled for: `ARCH`, else the chip in use."""
     return env.compile.arch or get_rocm_arch()
 
 
 def get_rocm_arch() -> str:
-    """Return the chip in use: `FLYDSL_GPU_ARCH`, `ARCH`, `HSA_OVERRIDE_GFX_VERSION`, an AMD GPU, else gfx942 (simulated)."""
-    name = env.compile.gpu_arch or env.compile.arch or _from_override(env.compile.hsa_override) or _detected()
+    """Return the chip in use: `FLYDSL_GPU_ARCH`, `ARCH`, `HSA_OVERRIDE_GFX_VERSION`, that of the device which a call is
+    compiled for, the first AMD GPU, else gfx942 (simulated)."""
+    name = _from_environment() or _local.chip or _detected()
     return name.split(":")[0] or DEFAULT_ARCH
+
+
+@contextmanager
+def chosen_for(chip: str) -> Iterator[None]:
+    """Let the chip in use be `chip` in this thread, unless the environment names one; an empty text, or a block inside
+    another, changes nothing."""
+    before = _local.chip
+    _local.chip = before or chip
+    try:
+        yield
+    finally:
+        _local.chip = before
+
+
+def chip_for(device: int | None) -> str:
+    """Return the chip of a device (None: the current one) that a call is compiled for; empty where something else
+    decides: the environment, an enclosing `chosen_for`, a runtime without devices."""
+    if _from_environment() or _local.chip:
+        return ""
+    from flydsl.runtime.kinds import current_runtime
+
+    return current_runtime().chip_of(device)
+
+
+def _from_environment() -> str:
+    return env.compile.gpu_arch or env.compile.arch or _from_override(env.compile.hsa_override)
 
 
 def _from_override(version: str) -> str:
@@ -32,20 +74,11 @@ def _from_override(version: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _detected() -> str:
-    """Return the chip of the first AMD GPU as the kernel driver names it, or an empty string."""
-    import glob
+    """Return the chip of the first visible AMD GPU as the kernel driver names it, or an empty string."""
+    return next((gpu.chip for gpu in visible(driver_gpus())), "")
 
-    for path in sorted(glob.glob("/sys/class/kfd/kfd/topology/nodes/*/properties")):
-        try:
-            with open(path) as f:
-                properties = dict(line.split(None, 1) for line in f if " " in line)
-        except OSError:
-            continue
-        version = int(properties.get("gfx_target_version", "0"))
-        if version:
-            major, minor, step = version // 10000, version // 100 % 100, version % 100
-            return f"gfx{major}{minor:x}{step:x}"
-    return ""
+
+# --- facts -----------------------------------------------------------------------------------------------------------
 
 
 def is_rdna_arch(arch: str | None = None) -> bool:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from flydsl.diag import ExportedArch, ExportedArgument, ExportedCount, ExportedFile
+from flydsl.diag.source import mark_internal
 from flydsl.runtime import host_math
 from flydsl.runtime import stored_artifact as stored
-from flydsl.runtime.device import target_arch
+from flydsl.runtime.device import chip_for, chosen_for, target_arch
 from flydsl.runtime.disk_cache import Entry
-from flydsl.runtime.host_arrays import HostArray, host_array
+from flydsl.runtime.host_arrays import HostArray, common_device, host_array
 from flydsl.runtime.kinds import Loaded, current_runtime
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.stored_text import run_text
@@ -52,6 +53,7 @@ class ForArch:
         self.kernel_names = tuple(entry.facts["kernels"])
         text = self._text(stored.HOST)
         self.host: Callable = run_text(text, f"<host function of {self.name}>", host_math.NAMES)["host"]
+        mark_internal(self.host.__code__, True)
         self.loaded: dict[str, Loaded] = {}
         self.post_load: tuple[Callable, ...] = ()  # functions with initialisers are not exportable
 
@@ -95,7 +97,8 @@ class Exported:
             array = read(self.name, parameter, value, flat)
             if array is not None:
                 buffers.append((parameter["name"], array))
-        code = self.code(target_arch())
+        with chosen_for(chip_for(common_device(buffers))):
+            code = self.code(target_arch())
         runtime = current_runtime()
         if runtime.name not in code.loaded:
             code.loaded[runtime.name] = runtime.load(code)

@@ -6,13 +6,13 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from flydsl.diag import TensorDtype, TensorMemory
+from flydsl.diag import DevicesMixed, TensorDtype, TensorMemory
 
 TORCH_ELEMENTS = {
     "float16": "f16",
@@ -62,6 +62,17 @@ class HostArray:
         low = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s < 0)
         high = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s > 0)
         return low * self.itemsize, (high + 1) * self.itemsize
+
+
+def common_device(buffers: Iterable[tuple[str, Any]]) -> int | None:
+    """Return the GPU that holds the tensors of a call, given as (name, memory); None where all are on the host.
+
+    Raises   DevicesMixed: they are on several GPUs
+    """
+    devices = {name: array.device for name, array in buffers if array.device >= 0}
+    if len(set(devices.values())) > 1:
+        raise DevicesMixed(devices=", ".join(f"{name} on {device}" for name, device in devices.items()))
+    return next(iter(devices.values()), None)
 
 
 def host_array(tensor: Any, missing_ok: bool = False) -> HostArray | None:

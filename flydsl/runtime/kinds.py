@@ -36,6 +36,15 @@ class Runtime(Protocol):
         """Make an artifact ready."""
         ...
 
+    def chip_of(self, device: int | None) -> str:
+        """Return the chip of a device (None: the current one); empty where the runtime has none of its own."""
+        ...
+
+    def device_reader(self) -> Callable[[], int] | None:
+        """Return what reads the number of the current device, where it decides which code runs: the devices have
+        several chips; else None."""
+        ...
+
 
 _kinds: dict[str, Callable[[], Runtime]] = {}
 _said: set[str] = set()

@@ -16,6 +16,13 @@ class NullRuntime:
         """Return a loaded artifact; no code is generated."""
         return NullLoaded()
 
+    def chip_of(self, device: int | None) -> str:
+        """Return no chip: there are no devices."""
+        return ""
+
+    def device_reader(self) -> None:
+        """Return None: there are no devices."""
+
 
 class NullLoaded:
     """An artifact that runs nowhere."""

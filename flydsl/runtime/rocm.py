@@ -9,7 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flydsl.diag import ClusterLaunchUnsupported, DevicesMixed, KernelArguments
+from flydsl.diag import ClusterLaunchUnsupported, DeviceChip, KernelArguments
+from flydsl.runtime.driver import driver_gpus
+from flydsl.runtime.host_arrays import common_device
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.rocm import hip
 from flydsl.targets.rocm.printf import ARGUMENT, decode, new_buffer
@@ -28,6 +30,32 @@ class RocmRuntime:
         """Return the artifact's code object, not yet on any device."""
         return RocmLoaded(artifact)
 
+    def chip_of(self, device: int | None) -> str:
+        """Return the chip of a device (None: the current one); empty where neither HIP nor the kernel driver says
+        it."""
+        if hip.device_count() == 0:
+            return ""
+        return chip_of(hip.current_device() if device is None else device)
+
+    def device_reader(self) -> Callable[[], int] | None:
+        """Return what reads the number of the current device, where the devices are of several chips; else None."""
+        chips = {chip_of(device) for device in range(hip.device_count())}
+        return hip.current_device if len(chips) > 1 else None
+
+
+def chip_of(device: int) -> str:
+    """Return the chip of a device: HIP's word, else that of the kernel driver for the same place on the bus."""
+    return _chip_of(hip.library(), device)
+
+
+@functools.lru_cache(maxsize=256)
+def _chip_of(library: ctypes.CDLL, device: int) -> str:
+    said = hip.chip_name(device)
+    if said:
+        return said
+    place = hip.bus_id(device)
+    return next((gpu.chip for gpu in driver_gpus() if gpu.bus == place), "")
+
 
 class RocmLoaded:
     """A code object and its kernels on the devices that have used it."""
@@ -38,6 +66,7 @@ class RocmLoaded:
         self.code: bytes
         self.kernels: dict[str, KernelInfo]
         self.code, self.kernels = artifact.code_object()
+        self.arch: str = artifact.arch
         self.post_load = artifact.post_load
         self.functions: dict[tuple[int, str], int] = {}
         self.modules: dict[int, int] = {}
@@ -47,10 +76,7 @@ class RocmLoaded:
 
         Raises   DevicesMixed: the tensors are on several devices
         """
-        devices = {name: array.device for name, array in buffers if array.device >= 0}
-        if len(set(devices.values())) > 1:
-            raise DevicesMixed(devices=", ".join(f"{name} on {device}" for name, device in devices.items()))
-        return self.on_device(next(iter(devices.values()), None))
+        return self.on_device(common_device(buffers))
 
     def on_device(self, device: int | None) -> Callable:
         """Return the launch function for a device; None is the current one at each launch."""
@@ -69,23 +95,30 @@ class RocmLoaded:
     ) -> None:
         if 0 in grid:
             return
-        if cluster and max(cluster) > 1:
+        clustered = cluster if cluster and max(cluster) > 1 else None
+        if clustered and not hip.can_launch_clusters():
             raise ClusterLaunchUnsupported(kernel=kernel, cluster=cluster)
         before = hip.current_device()
         if device is not None and device != before:
             hip.set_device(device)
         try:
             function = self.function(before if device is None else device, kernel)
-            self._launch_here(function, self.kernels[kernel], grid, block, smem, stream, arguments)
+            self._launch_here(function, self.kernels[kernel], grid, block, clustered, smem, stream, arguments)
         finally:
             if device is not None and device != before:
                 hip.set_device(before)
 
     def function(self, device: int, kernel: str) -> int:
-        """Return the handle of a kernel on a device; the module is loaded on first use."""
+        """Return the handle of a kernel on a device; the module is loaded on first use.
+
+        Raises   DeviceChip: the device is of another chip than the code
+        """
         handle = self.functions.get((device, kernel))
         if handle is None:
             if device not in self.modules:
+                chip = chip_of(device)
+                if chip and chip != self.arch:
+                    raise DeviceChip(kernel=kernel, compiled=self.arch, device=device, chip=chip)
                 module = hip.load_module(self.code)
                 for initialise in self.post_load:
                     initialise(module)
@@ -94,7 +127,15 @@ class RocmLoaded:
         return handle
 
     def _launch_here(
-        self, function: int, info: KernelInfo, grid: tuple, block: tuple, smem: int, stream: int, arguments: tuple
+        self,
+        function: int,
+        info: KernelInfo,
+        grid: tuple,
+        block: tuple,
+        cluster: tuple | None,
+        smem: int,
+        stream: int,
+        arguments: tuple,
     ) -> None:
         printer = _Printer(info) if info.has_printf else None
         if printer:
@@ -102,7 +143,10 @@ class RocmLoaded:
         if smem > 65536:
             hip.allow_dynamic_lds(function, smem)
         storage, parameters = pack(info, arguments)
-        hip.launch(function, grid, block, smem, stream, parameters)
+        if cluster:
+            hip.launch_clusters(function, grid, block, cluster, smem, stream, parameters)
+        else:
+            hip.launch(function, grid, block, smem, stream, parameters)
         del storage
         if printer:
             hip.synchronise(stream)

@@ -68,6 +68,13 @@ class SimRuntime:
         say_once(f"no AMD GPU in use: kernels run in the simulator as {artifact.arch}")
         return SimLoaded(artifact)
 
+    def chip_of(self, device: int | None) -> str:
+        """Return no chip: what is simulated is what the environment or a GPU of this machine says."""
+        return ""
+
+    def device_reader(self) -> None:
+        """Return None: all simulated devices are of one chip."""
+
 
 class SimLoaded:
     """The simulator's program of one artifact."""

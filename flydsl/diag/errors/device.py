@@ -3,6 +3,7 @@
 from flydsl.diag.base import InternalError, MissingTool, Unsupported, UserError
 
 __all__ = [
+    "DeviceChip",
     "DevicesMixed",
     "HipFailed",
     "KernelArguments",
@@ -32,6 +33,13 @@ class DevicesMixed(UserError, ValueError):
     what = "the tensors of one launch are on several devices: {devices}"
     why = "a kernel runs on one GPU and reads its memory"
     fix = "move the tensors to one device"
+
+
+class DeviceChip(UserError, RuntimeError):
+    code = "FLY_DEVICE_CHIP"
+    what = "`{kernel}` was compiled for {compiled}, but device {device} is {chip}"
+    why = "a code object runs on one chip; ARCH, FLYDSL_GPU_ARCH and HSA_OVERRIDE_GFX_VERSION win over the device of the tensors"
+    fix = "unset them and call the jit function, which compiles for the device of its tensors; or export for both chips (`flyc.export`)"
 
 
 class KernelArguments(InternalError, TypeError):

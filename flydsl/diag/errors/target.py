@@ -152,9 +152,9 @@ class ClusterUnsupported(Unsupported, ValueError):
 
 class ClusterLaunchUnsupported(Unsupported, RuntimeError):
     code = "FLY_CLUSTER_LAUNCH"
-    what = "`{kernel}` is launched in clusters of {cluster} workgroups, which the HIP runtime of this package cannot do"
-    why = "hipModuleLaunchKernel has no cluster size"
-    fix = "run it in the simulator (FLYDSL_RUNTIME_KIND=sim), or launch the exported code object yourself"
+    what = "`{kernel}` is launched in clusters of {cluster} workgroups, which this HIP library cannot do"
+    why = "it has no hipDrvLaunchKernelEx, and hipModuleLaunchKernel takes no cluster size"
+    fix = "install a newer ROCm, or run the kernel in the simulator: FLYDSL_RUNTIME_KIND=sim"
 
 
 class MathUnsupported(Unsupported, TypeError):

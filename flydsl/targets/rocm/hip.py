@@ -42,8 +42,35 @@ _SIGNATURES: dict[str, tuple] = {
     "hipHostFree": (_P,),
     "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor": (ctypes.POINTER(_I), _P, _I, ctypes.c_size_t),
 }
+_OPTIONAL: dict[str, tuple] = {  # newer than HIP 6.0, or not in every stand-in
+    "hipDrvLaunchKernelEx": (_P, _P, _PP, _PP),
+    "hipGetDevicePropertiesR0600": (_P, _I),
+    "hipDeviceGetPCIBusId": (ctypes.c_char_p, _I, _I),
+}
 _SONAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so")
 _ATTRIBUTE_MAX_DYNAMIC_LDS = 8  # hipFuncAttributeMaxDynamicSharedMemorySize
+_ATTRIBUTE_CLUSTER = 4  # hipLaunchAttributeClusterDimension
+_PROPERTIES_BYTES = 8192  # more than hipDeviceProp_tR0600, which has grown at its end
+_CHIP_AT, _CHIP_BYTES = 1160, 256  # gcnArchName in hipDeviceProp_tR0600; test_hip_stub.py lays the header's struct out
+
+
+class LaunchAttribute(ctypes.Structure):
+    """hipLaunchAttribute with a cluster size as its value: a union of 64 bytes."""
+
+    _fields_ = [("id", _I), ("_pad", _I), ("cluster", _U * 3), ("_rest", ctypes.c_char * 52)]
+
+
+class LaunchConfig(ctypes.Structure):
+    """HIP_LAUNCH_CONFIG."""
+
+    _fields_ = [
+        ("grid", _U * 3),
+        ("block", _U * 3),
+        ("lds_bytes", _U),
+        ("stream", _P),
+        ("attributes", ctypes.POINTER(LaunchAttribute)),
+        ("attribute_count", _U),
+    ]
 
 
 def candidates() -> Iterator[str]:
@@ -73,6 +100,10 @@ def library() -> ctypes.CDLL:
         for function, arguments in _SIGNATURES.items():
             bound = getattr(lib, function)
             bound.argtypes, bound.restype = arguments, _I
+        for function, arguments in _OPTIONAL.items():
+            if hasattr(lib, function):
+                bound = getattr(lib, function)
+                bound.argtypes, bound.restype = arguments, _I
         lib.hipGetErrorName.restype = lib.hipGetErrorString.restype = ctypes.c_char_p
         return lib
     raise MissingHip(tried=", ".join(dict.fromkeys(tried)))
@@ -94,6 +125,26 @@ def device_count() -> int:
         return 0
     count = _I()
     return count.value if lib.hipGetDeviceCount(ctypes.byref(count)) == 0 else 0
+
+
+def chip_name(device: int) -> str:
+    """Return the chip of a device, such as gfx942; empty where this HIP does not say it."""
+    lib = library()
+    if not hasattr(lib, "hipGetDevicePropertiesR0600"):
+        return ""
+    properties = ctypes.create_string_buffer(_PROPERTIES_BYTES)
+    if lib.hipGetDevicePropertiesR0600(properties, device):
+        return ""
+    name = properties.raw[_CHIP_AT : _CHIP_AT + _CHIP_BYTES].partition(b"\0")[0].decode(errors="replace")
+    return name.partition(":")[0] if name.startswith("gfx") else ""
+
+
+def bus_id(device: int) -> str:
+    """Return the place of a device on the PCI bus, domain:bus:device.function in lower case; empty where unknown."""
+    lib, bus = library(), ctypes.create_string_buffer(64)
+    if not hasattr(lib, "hipDeviceGetPCIBusId") or lib.hipDeviceGetPCIBusId(bus, len(bus), device):
+        return ""
+    return bus.value.decode(errors="replace").lower()
 
 
 def current_device() -> int:
@@ -134,6 +185,22 @@ def launch(function: int, grid: tuple, block: tuple, lds_bytes: int, stream: int
     status = library().hipModuleLaunchKernel(function, *grid, *block, lds_bytes, stream or None, parameters, None)
     if status:
         check(status, "hipModuleLaunchKernel")
+
+
+def can_launch_clusters() -> bool:
+    """Return whether the library has the launch that takes a cluster size (HIP 6.5 and later)."""
+    return hasattr(library(), "hipDrvLaunchKernelEx")
+
+
+def launch_clusters(
+    function: int, grid: tuple, block: tuple, cluster: tuple, lds_bytes: int, stream: int, parameters: ctypes.Array
+) -> None:
+    """Launch a kernel in clusters of `cluster` workgroups; only where `can_launch_clusters()`."""
+    attribute = LaunchAttribute(id=_ATTRIBUTE_CLUSTER, cluster=(_U * 3)(*cluster))
+    config = LaunchConfig(
+        (_U * 3)(*grid), (_U * 3)(*block), lds_bytes, stream or None, ctypes.pointer(attribute), 1
+    )
+    check(library().hipDrvLaunchKernelEx(ctypes.byref(config), function, parameters, None), "hipDrvLaunchKernelEx")
 
 
 def synchronise(stream: int = 0) -> None:

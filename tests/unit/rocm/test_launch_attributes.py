@@ -5,7 +5,7 @@ import pytest
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
-from flydsl.diag import ClusterLaunchUnsupported, ClusterUnsupported, FlyError
+from flydsl.diag import ClusterUnsupported, FlyError
 
 
 def artifact(arch: str, monkeypatch, at_call: dict | None = None, block: int | None = 64, **at_launch):
@@ -93,11 +93,3 @@ def test_clusters_do_not_exist_elsewhere(monkeypatch):
     with pytest.raises(ClusterUnsupported, match="plain_kernel_0.*gfx942"):
         artifact("gfx942", monkeypatch, cluster=(2, 1, 1)).codegen()
     artifact("gfx942", monkeypatch, cluster=(1, 1, 1)).codegen()
-
-
-def test_clusters_are_not_dropped_by_the_hip_runtime(monkeypatch):
-    from flydsl.runtime.rocm import RocmLoaded
-
-    loaded = RocmLoaded(artifact("gfx1250", monkeypatch, cluster=(2, 1, 1)))
-    with pytest.raises(ClusterLaunchUnsupported):
-        loaded.on_device(0)("plain_kernel_0", (4, 1, 1), (64, 1, 1), (2, 1, 1), 0, 0, (0, 64))

@@ -5,6 +5,7 @@ note in the very image that
 was loaded, msgpack reads offsets and sizes, and the expected bytes are packed here from the values of the call.
 """
 
+import contextlib
 import ctypes
 import io
 import pathlib
@@ -18,7 +19,8 @@ import pytest
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.compiler.jit_argument import MemRefJitArg
-from flydsl.diag import DevicesMixed, HipFailed, MissingHip
+from flydsl.diag import ClusterLaunchUnsupported, DeviceChip, DevicesMixed, ExportedArch, HipFailed, MissingHip
+from flydsl.runtime import driver, exported, rocm
 from flydsl.runtime.host_arrays import HostArray
 from flydsl.targets.rocm import hip
 
@@ -32,10 +34,20 @@ LOADED = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64)
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("hip"))
+
+
+@pytest.fixture(scope="session")
+def old_library(tmp_path_factory):
+    """A HIP that neither names chips nor launches clusters."""
+    return build(tmp_path_factory.mktemp("old_hip"), "-DOLD_HIP")
+
+
+def build(folder: pathlib.Path, *flags: str) -> pathlib.Path:
     if CC is None:
         pytest.skip("no C compiler: cc, gcc or clang builds the stub of libamdhip64")
-    path = tmp_path_factory.mktemp("hip") / "libamdhip64.so"
-    subprocess.run([CC, "-shared", "-fPIC", "-O1", "-w", "-o", str(path), str(SOURCE)], check=True)
+    path = folder / "libamdhip64.so"
+    subprocess.run([CC, "-shared", "-fPIC", "-O1", "-w", *flags, "-o", str(path), str(SOURCE)], check=True)
     return path
 
 
@@ -48,11 +60,17 @@ class Stub:
         self.layouts: dict[str, dict] = {}
         self.callback = LOADED(self.loaded)
 
-    def reset(self, devices: int) -> None:
+    def reset(self, devices: int, chips: tuple[str, ...] = (), buses: tuple[str, ...] = ()) -> None:
+        """Have `devices` devices; without `chips` the library names none."""
         self.layouts.clear()
+        self.images: list[bytes] = []
         self.lib.stub_reset(devices, self.callback)
+        for i in range(devices):
+            names = [(given[i] if i < len(given) else "").encode() for given in (chips, buses)]
+            self.lib.stub_chip(i, *names)
 
     def loaded(self, module: int, image: int, size: int) -> None:
+        self.images.append(ctypes.string_at(image, size))
         for kernel in metadata(ctypes.string_at(image, size))["amdhsa.kernels"]:
             self.layouts[kernel[".name"]] = kernel
             explicit = [a for a in kernel[".args"] if not a[".value_kind"].startswith("hidden_")]
@@ -70,9 +88,11 @@ class Stub:
 
     @property
     def launches(self) -> list[dict[str, str]]:
+        return self.launched_by("hipModuleLaunchKernel")
+
+    def launched_by(self, call: str) -> list[dict[str, str]]:
         return [
-            {"kernel": r.split()[0], **dict(p.split("=", 1) for p in r.split()[1:])}
-            for r in self.named("hipModuleLaunchKernel")
+            {"kernel": r.split()[0], **dict(p.split("=", 1) for p in r.split()[1:])} for r in self.named(call)
         ]
 
     def expected(self, kernel: str, values: list[tuple[str, object]]) -> str:
@@ -100,14 +120,25 @@ def metadata(image: bytes) -> dict:
 
 @pytest.fixture
 def stub(library, monkeypatch):
+    yield from stand_in(library, monkeypatch)
+
+
+@pytest.fixture
+def old_stub(old_library, monkeypatch):
+    yield from stand_in(old_library, monkeypatch)
+
+
+def stand_in(library: pathlib.Path, monkeypatch):
     found = Stub(library)
     found.reset(2)
+    rocm._chip_of.cache_clear()
     hip.library.cache_clear()
     monkeypatch.setattr(hip, "candidates", lambda: iter([str(library)]))
     monkeypatch.setenv("FLYDSL_RUNTIME_KIND", "rocm")
     monkeypatch.setenv("FLYDSL_GPU_ARCH", "gfx942")
     yield found
     hip.library.cache_clear()
+    rocm._chip_of.cache_clear()
 
 
 def on_device(device: int, address: int = 0x7F0000000000, shape: tuple = (64,)) -> MemRefJitArg:
@@ -292,6 +323,225 @@ def test_mixed_devices_are_refused(stub):
     with pytest.raises(DevicesMixed):
         add(on_device(1), on_device(0))
     assert len(stub.launches) == 1
+
+
+# --- devices of several chips ----------------------------------------------------------------------------------------
+
+MACHINE = {"gfx942": 0x4C, "gfx1100": 0x41, "gfx1201": 0x4E, "gfx950": 0x4F}  # EF_AMDGPU_MACH of e_flags (AMDGPU usage of LLVM)
+
+
+def machine(image: bytes) -> int:
+    return elffile.ELFFile(io.BytesIO(image))["e_flags"] & 0xFF
+
+
+@pytest.fixture
+def mixed(stub, monkeypatch):
+    """gfx942 and gfx1100 in one machine, and nothing in the environment."""
+    stub.reset(3, ("gfx942:sramecc+:xnack-", "gfx1100", "gfx942:sramecc+:xnack-"))
+    for name in ("ARCH", "FLYDSL_GPU_ARCH", "HSA_OVERRIDE_GFX_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    return stub
+
+
+def test_a_call_compiles_for_the_device_of_its_tensors(mixed):
+    fill = make_fill()
+    for device in (1, 0, 1, 0, 2):
+        fill(on_device(device), 2.0, 1)
+    assert [x["device"] for x in mixed.launches] == ["1", "0", "1", "0", "2"]
+    assert mixed.named("hipModuleLoadData") == ["device=1", "device=0", "device=2"]
+    assert [machine(image) for image in mixed.images] == [MACHINE["gfx1100"], MACHINE["gfx942"], MACHINE["gfx942"]]
+    assert fill.cache_info()[1:3] == (2, 2)  # two chips, two artifacts; device 2 shares that of device 0
+
+
+def test_the_second_call_on_each_device_is_fast(mixed):
+    fill = make_fill()
+    for device in (0, 1):
+        fill(on_device(device), 1.0, 1)
+    fill._call_slowly = None
+    before = len(mixed.calls)
+    for device in (1, 0, 1):
+        fill(on_device(device), 1.0, 1)
+    names = [name for name, _ in mixed.calls[before:]]
+    assert set(names) == {"hipSetDevice", "hipModuleLaunchKernel"}
+    assert [x["device"] for x in mixed.launches[-3:]] == ["1", "0", "1"]
+
+
+def test_without_gpu_tensors_the_current_device_decides(mixed):
+    fill, x = make_fill(), np.zeros(64, np.float32)
+    for device in (0, 1, 1, 0, 1):
+        hip.set_device(device)
+        fill(x, 1.0, 1)
+    assert [x["device"] for x in mixed.launches] == ["0", "1", "1", "0", "1"]
+    assert [machine(image) for image in mixed.images] == [MACHINE["gfx942"], MACHINE["gfx1100"]]
+
+
+def test_helpers_see_the_chip_that_is_compiled_for(mixed):
+    seen = []
+
+    @flyc.kernel
+    def ask_kernel(out: fx.Tensor):
+        seen.append(fx.rocdl.get_rocm_arch())
+        out[fx.thread_idx.x] = 1.0
+
+    @flyc.jit
+    def ask(out: fx.Tensor):
+        ask_kernel(out).launch(grid=(1,), block=(64,))
+
+    ask(on_device(1))
+    ask(on_device(0))
+    assert seen == ["gfx1100", "gfx942"]
+
+
+@pytest.mark.parametrize("variable", ["ARCH", "FLYDSL_GPU_ARCH"])
+def test_the_environment_wins_over_the_device(mixed, monkeypatch, variable):
+    monkeypatch.setenv(variable, "gfx1100")
+    fill = make_fill()
+    fill(on_device(1), 1.0, 1)
+    with pytest.raises(DeviceChip, match="compiled for gfx1100, but device 0 is gfx942"):
+        fill(on_device(0), 1.0, 1)
+    assert [machine(image) for image in mixed.images] == [MACHINE["gfx1100"]]
+    monkeypatch.delenv(variable)
+    fill(on_device(0), 1.0, 1)
+    assert [x["device"] for x in mixed.launches] == ["1", "0"]
+
+
+def test_a_compiled_function_is_for_one_chip(mixed):
+    compiled = flyc.compile(make_fill(), on_device(1), 1.0, 1, None)
+    assert compiled.artifact.arch == "gfx1100"
+    compiled(on_device(1), 2.0, 1, None)
+    with pytest.raises(DeviceChip, match="gfx1100.*device 0 is gfx942"):
+        compiled(on_device(0), 2.0, 1, None)
+    with pytest.raises(DeviceChip):
+        compiled(on_device(2), 2.0, 1, None)
+    compiled(on_device(1), 2.0, 1, None)
+    assert [x["device"] for x in mixed.launches] == ["1"] * 3
+
+
+def test_compiled_functions_run_on_all_devices_of_their_chip(mixed):
+    compiled = flyc.compile(make_fill(), on_device(0), 1.0, 1, None)
+    for device in (2, 0, 2):
+        compiled(on_device(device), 2.0, 1, None)
+    assert [x["device"] for x in mixed.launches] == ["0", "2", "0", "2"]
+    assert len(mixed.images) == 2
+
+
+def test_exported_files_are_launched_with_the_code_for_the_device(mixed, tmp_path):
+    path = tmp_path / "fill.flyc"
+    flyc.export(path, make_fill(), on_device(0), 1.0, 1, None, archs=("gfx942", "gfx1100"))
+    run = exported.load(path)
+    run(on_device(1).array, 1.0, 1, None)
+    run(on_device(0).array, 1.0, 1, None)
+    assert [machine(image) for image in mixed.images] == [MACHINE["gfx1100"], MACHINE["gfx942"]]
+    mixed.reset(1, ("gfx1201",))
+    rocm._chip_of.cache_clear()
+    with pytest.raises(ExportedArch, match="gfx1201"):
+        run(on_device(0).array, 1.0, 1, None)
+
+
+def test_tuning_results_are_kept_per_chip(mixed, monkeypatch, tmp_path):
+    from flydsl.autotune import Config, autotune
+    from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
+
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setenv("FLYDSL_AUTOTUNE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "device", lambda index: contextlib.nullcontext())
+    tuned = autotune([Config(waves_per_eu=1)], key=["n"], do_bench=lambda call, warmup, rep: call() or 1.0)(make_fill())
+    with SimulatedCuda(3):
+        for device in (0, 1, 2):
+            tuned(torch.zeros(64, device=f"cuda:{device}"), 1.0, 1)
+    chips = [[part for part in key if part.startswith("_device_")] for key in tuned.cache]
+    assert chips == [["_device_rocm:gfx942"], ["_device_rocm:gfx1100"]]
+
+
+def test_the_driver_names_the_chip_where_hip_does_not(old_stub, monkeypatch, tmp_path):
+    """By the place on the bus: HIP shows the GPUs in another order than the driver does."""
+    nodes = {0: (0, 0), 2: (110000, 0x0300), 10: (90402, 0x8328)}  # node: gfx_target_version, location_id
+    for number, (version, place) in nodes.items():
+        (tmp_path / str(number)).mkdir()
+        text = f"cpu_cores_count 0\ngfx_target_version {version}\nlocation_id {place}\ndomain 0\nunique_id {number}\n"
+        (tmp_path / str(number) / "properties").write_text(text)
+    found = driver.driver_gpus(str(tmp_path))
+    assert [(g.chip, g.bus) for g in found] == [("gfx1100", "0000:03:00.0"), ("gfx942", "0000:83:05.0")]
+    old_stub.reset(2, buses=("0000:83:05.0", "0000:03:00.0"))
+    monkeypatch.delenv("FLYDSL_GPU_ARCH")
+    monkeypatch.setattr(rocm, "driver_gpus", lambda: found)
+    fill = make_fill()
+    fill(on_device(0), 1.0, 1)
+    fill(on_device(1), 1.0, 1)
+    assert [machine(image) for image in old_stub.images] == [MACHINE["gfx942"], MACHINE["gfx1100"]]
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "abc"),
+        ({"HIP_VISIBLE_DEVICES": "2,0"}, "ca"),
+        ({"ROCR_VISIBLE_DEVICES": "1,2", "HIP_VISIBLE_DEVICES": "1"}, "c"),
+        ({"ROCR_VISIBLE_DEVICES": "GPU-00000000000000ff, 0"}, "ba"),
+        ({"CUDA_VISIBLE_DEVICES": "1,-1,0"}, "b"),
+        ({"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "1"}, ""),
+    ],
+)
+def test_visible_devices(monkeypatch, environment, expected):
+    for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    gpus = [driver.DriverGpu(chip, "", unique) for chip, unique in (("a", "1"), ("b", "00000000000000ff"), ("c", "3"))]
+    assert "".join(g.chip for g in driver.visible(gpus)) == expected
+
+
+# --- clusters --------------------------------------------------------------------------------------------------------
+
+
+def make_clusters(size: tuple):
+    @flyc.kernel
+    def clustered_kernel(out: fx.Tensor, v: fx.Float32):
+        out[fx.thread_idx.x] = v
+
+    @flyc.jit
+    def clustered(out: fx.Tensor, v: fx.Float32, n: fx.Int32, stream: fx.Stream = fx.Stream(None)):
+        clustered_kernel(out, v).launch(grid=(n, 2), block=(64,), cluster=size, smem=256, stream=stream)
+
+    return clustered
+
+
+def test_cluster_sizes_reach_the_driver(stub, monkeypatch):
+    monkeypatch.setenv("FLYDSL_GPU_ARCH", "gfx1250")
+    clustered = make_clusters((2, 2, 1))
+    for value in (1.0, 2.0):
+        clustered(on_device(1), value, 4, 0x99)
+    assert not stub.launches
+    first, second = stub.launched_by("hipDrvLaunchKernelEx")
+    assert second["attribute4"] == "2,2,1" and second["grid"] == "4,2,1" and second["block"] == "64,1,1"
+    assert second["lds"] == "256" and second["stream"] == "0x99" and second["device"] == "1"
+    values = [("Q", 0x7F0000000000), ("i", 64), ("f", 2.0)]
+    assert second["kernarg"] == stub.expected("clustered_kernel_0", values) != first["kernarg"]
+    assert hip.current_device() == 0
+
+
+def test_a_cluster_of_one_is_an_ordinary_launch(stub, monkeypatch):
+    monkeypatch.setenv("FLYDSL_GPU_ARCH", "gfx1250")
+    make_clusters((1, 1, 1))(on_device(0), 1.0, 4)
+    assert len(stub.launches) == 1 and not stub.named("hipDrvLaunchKernelEx")
+
+
+def test_a_library_without_cluster_launches_says_so(old_stub, monkeypatch):
+    monkeypatch.setenv("FLYDSL_GPU_ARCH", "gfx1250")
+    with pytest.raises(ClusterLaunchUnsupported, match=r"(?s)\(2, 1, 1\).*hipDrvLaunchKernelEx"):
+        make_clusters((2, 1, 1))(on_device(0), 1.0, 4)
+    assert not old_stub.launches
+
+
+def test_failed_cluster_launches_name_the_call(stub, monkeypatch):
+    monkeypatch.setenv("FLYDSL_GPU_ARCH", "gfx1250")
+    stub.lib.stub_fail(b"hipDrvLaunchKernelEx", 2, 0)
+    with pytest.raises(HipFailed, match="hipDrvLaunchKernelEx failed: hipErrorOutOfMemory") as caught:
+        make_clusters((2, 1, 1))(on_device(0), 1.0, 4)
+    assert caught.value.span.file == __file__  # where the user calls, not a generated function
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
 
 
 class TorchLikeStream:

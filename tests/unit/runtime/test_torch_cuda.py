@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (pip install
 
 import flydsl.compiler as flyc  # noqa: E402
 import flydsl.expr as fx  # noqa: E402
-from flydsl.diag import FlyError, SimulatedCudaDevice, SimulatedCudaForeign  # noqa: E402
+from flydsl.diag import DevicesMixed, FlyError, SimulatedCudaDevice, SimulatedCudaForeign  # noqa: E402
 from flydsl.runtime.torch_cuda import simulated_cuda  # noqa: E402
 
 
@@ -198,6 +198,34 @@ def test_devices(cuda):
         torch.zeros(1, device="cuda:2")
     with pytest.raises(SimulatedCudaDevice):
         torch.cuda.set_device(5)
+
+
+@flyc.kernel
+def copy_kernel(x: fx.Tensor, y: fx.Tensor):
+    y[fx.thread_idx.x] = x[fx.thread_idx.x]
+
+
+@flyc.jit
+def copy(x: fx.Tensor, y: fx.Tensor):
+    copy_kernel(x, y).launch(grid=(1,), block=(64,))
+
+
+def test_tensors_on_two_devices_are_refused(cuda):
+    a, b = (torch.arange(64, dtype=torch.float32, device=f"cuda:{i}") for i in range(2))
+    out = torch.zeros(64, device="cuda:1")
+    with pytest.raises(DevicesMixed, match="x on 0, y on 1"):
+        copy(a, out)
+    copy(b, out)
+    assert torch.equal(out, b)
+    with pytest.raises(DevicesMixed):
+        copy(a, out)  # also where the form of the arguments is known
+    compiled = flyc.compile(copy, b, out)
+    for call in (compiled, lambda *args: flyc.compile(copy, *args)):
+        with pytest.raises(DevicesMixed):
+            call(b, a)
+    host = torch.zeros(64)
+    copy(a, host)  # host memory is no GPU's
+    assert torch.equal(host, a.cpu())
 
 
 def test_streams_and_events(cuda):

@@ -186,3 +186,25 @@ def test_do_bench_takes_the_median(monkeypatch):
     assert len(calls) == 12
     now = iter([0.0, 0.001, 0.0, 0.002, 0.0, 0.003, 0.0, 0.004, 0.0, 0.005])
     assert do_bench(lambda: None, 0, 5, quantiles=[0.0, 0.5, 0.625, 1.0]) == pytest.approx([1.0, 3.0, 3.5, 5.0])
+
+
+def test_runs_are_timed_on_the_device_of_the_tensors(torch):
+    """Events of another device would time nothing."""
+    from flydsl.runtime.torch_cuda import simulated_cuda
+
+    current = []
+
+    def bench(call, warmup, rep):
+        call()
+        current.append(torch.cuda.current_device())
+        return 1.0
+
+    tuned = autotune([Config(block=64)], key=["n"], do_bench=bench)(scale)
+    with simulated_cuda(2):
+        for device in (1, 0):
+            x = torch.ones(64, device=f"cuda:{device}")
+            y = torch.zeros(64, device=f"cuda:{device}")
+            tuned.cache.clear()
+            tuned(x, y, 64)
+            assert y.tolist() == [2.0] * 64 and torch.cuda.current_device() == 0
+    assert current == [1, 0]
