@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flydsl.layout import (
+    ComposedLayout,
     CoordTensor,
     LayoutError,
     MemRef,
     Ptr,
     Sym,
+    add_offset,
     make_fragment_layout_like,
     make_identity_layout,
     parse,
@@ -67,6 +69,11 @@ def _memref(elem: str, space: str, layout: Any) -> str:
     return str(MemRef(Ptr(elem, space), layout))
 
 
+def _moved(view: MemRef, part: tuple) -> str:
+    layout, offset = part
+    return str(MemRef(add_offset(view.ptr, offset), layout))
+
+
 def _coord(base: Any, part: tuple) -> str:
     layout, moved = part
     return str(CoordTensor(coord_add(base, moved), layout))
@@ -90,7 +97,7 @@ def _tiled_copy(r: dict) -> Iterator[Check]:
             return tiled_copy.partition(tiled, side, layout, thread)
 
         got = {
-            "": lambda: _memref(elem, view.ptr.space, part(view.layout, Sym())[0]),
+            "": lambda: _moved(view, part(view.layout, Sym())),
             "_static": lambda: _coord(0, part(view.layout, r["thr"])),
             "_coord": lambda: _coord((0, 0), part(identity, r["thr"])),
             "_coord_sym": lambda: _coord((0, 0), part(identity, Sym())),
@@ -112,7 +119,8 @@ def _tiled_copy(r: dict) -> Iterator[Check]:
 
 
 def _fragment_like(part: Any) -> Any:
-    if not part.is_static_shape:
+    outer = part.outer if isinstance(part, ComposedLayout) else part
+    if not outer.is_static_shape:
         raise AtomError(reason=f"a register fragment needs a static shape, got `{part}`")
     return make_fragment_layout_like(part)
 
@@ -163,7 +171,7 @@ def _operand(r: dict, tiled: Any, operand: str) -> Iterator[Check]:
         ),
     }
     yield (
-        "props",
+        f"props_{operand}",
         str(tiled.tv_layout(operand)),
         want["props"][f"tiled_tv_layout_{operand.lower()}"],
     )

@@ -10,11 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from flydsl.layout import CoordTensor, parse, size
+from flydsl.layout import (
+    CoordTensor,
+    Layout,
+    MemRef,
+    Ptr,
+    Tile,
+    composition,
+    parse,
+    right_inverse,
+    size,
+    take,
+)
 from flydsl.layout.int_tuple import coord_add
+from flydsl.layout.layout import from_modes
 
-from . import tiled_mma
-from .parse import parse_tiled_copy, parse_tiled_mma
+from . import tiled_copy, tiled_mma
+from .parse import parse_copy_atom, parse_tiled_copy, parse_tiled_mma
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,36 @@ def _static_mma_thread(r: dict, field: str, ours: Any, recorded: Any) -> bool:
 
 
 def _rectangular_f4(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    if r.get("kind") == "mma":
+        return "_C" in field and parse_tiled_mma(r["tiled"]).atom.shape_mnk[:2] == (32, 16)
     return field == "tv_layout_C" and r.get("m") == 32 and r.get("n") == 16
+
+
+def _waves_along_k(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    if r.get("kind") != "mma" or field not in _OF_C_COPY:
+        return False
+    tiled = parse_tiled_mma(r["tiled"])
+    without_k = take(tiled_mma.vmnk_to_tile(tiled, "C"), 0, 3)
+    threads = composition(without_k, right_inverse(tiled.thr_layout_vmnk))
+    wrong = from_modes([threads, tiled.tv_layout("C")[1]])
+    copy = tiled_copy.make_tiled_copy(
+        parse_copy_atom(r["copy_atom_C"]),
+        wrong,
+        Tile(tuple(Layout(e, 1) for e in tiled.tile_shape("C"))),
+    )
+    if field == "props_C":
+        return recorded == str(wrong)
+    if field == "make_tiled_copy_C":
+        return recorded == copy.text
+    tensor = parse(r["tensors"]["C"])
+    if field == "copy_C_retile":
+        fragment = tiled_copy.retile(copy, tiled_mma.fragment_layout(tiled, "C", tensor))
+        return recorded == str(MemRef(Ptr(r["acc"], "register"), fragment))
+    layout, moved = tiled_copy.partition(copy, "src", tensor, r["thr"])
+    return recorded == str(CoordTensor(coord_add(0, moved), layout))
+
+
+_OF_C_COPY = ("props_C", "make_tiled_copy_C", "copy_C_partition_S_static", "copy_C_retile")
 
 
 def _partial_byte(r: dict, field: str, ours: Any, recorded: Any) -> bool:
@@ -99,6 +140,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "C of 32x16x128 is ((16,2),16):((16,16),1), which maps two lanes to one element",
         "columns of a 32-row tile are 32 apart: ((16,2),16):((32,16),1)",
         _rectangular_f4,
+    ),
+    Deviation(
+        "waves-along-k-in-C",
+        "C of a tiled MMA with several waves along K gives those waves coordinates behind the tile "
+        "where they are not the last mode of a zero stride",
+        "waves along K hold partial sums of the same C: stride 0",
+        _waves_along_k,
     ),
     Deviation(
         "copy-of-part-of-a-byte",

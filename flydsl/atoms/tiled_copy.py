@@ -189,7 +189,7 @@ def _retile(fragment: Layout, tiled: TiledCopy) -> Layout:
     values = size(modes[0])
     order, repeats = _value_order(tiled, values)
     divided = zipped_divide(fragment, make_tile(values, *repeats))
-    regrouped = coalesce(composition(divided[0], order), (1, 1))
+    regrouped = composition(divided[0], coalesce(order, (1, 1)))
     return from_modes([regrouped, *layout_modes(divided[1])[1:]])
 
 

@@ -219,14 +219,25 @@ def staged_fragment(part: LayoutLike, stages: int | None) -> Layout:
 
 @lru_cache(maxsize=4096)
 def _tv_layout(tiled: TiledMma, operand: str) -> Layout:
-    dealt = layout_modes(_deal(column_major(tiled.tile_shape(operand)), tiled, operand))
-    lanes, waves = layout_modes(dealt[0])
+    dealt = _dealt_tile(tiled, operand)
+    threads = composition(vmnk_to_tile(tiled, operand), right_inverse(tiled.thr_layout_vmnk))
+    return from_modes([threads, from_modes([dealt[1], from_modes(dealt[2:])])])
+
+
+def _dealt_tile(tiled: TiledMma, operand: str) -> list[Layout]:
+    return layout_modes(_deal(column_major(tiled.tile_shape(operand)), tiled, operand))
+
+
+def vmnk_to_tile(tiled: TiledMma, operand: str) -> Layout:
+    """Return (lane, wave M, wave N, wave K) -> where that thread's values begin in the operand's tile.
+
+    The waves along the mode that the operand lacks have stride 0: they share its elements.
+    """
+    lanes, waves = layout_modes(_dealt_tile(tiled, operand)[0])
     by_mode = dict(zip(_MODES[operand], layout_modes(waves)))
-    vmnk = from_modes(
+    return from_modes(
         [lanes, *(by_mode.get(i) or Layout(size(tiled.atom_layout[i]), 0) for i in range(3))]
     )
-    threads = composition(vmnk, right_inverse(tiled.thr_layout_vmnk))
-    return from_modes([threads, from_modes([dealt[1], from_modes(dealt[2:])])])
 
 
 def make_tiled_copy_operand(atom: CopyAtom, tiled: TiledMma, operand: str) -> TiledCopy:
