@@ -69,11 +69,29 @@ TWO_COPIES = DMA + "%dst2 = llvm.getelementptr %dst[128] : (!llvm.ptr<3>) -> !ll
 ASYNC = BASE + RSRC + f"rocdl.raw.ptr.buffer.load.async.lds %rsrc, %dst, %c4, %off, %c0, %c0, 0 {loc(153)}\nrocdl.asyncmark\n"
 WAIT_LATE = DMA + "{}" + load_l("%v", "%tid", 156) + SHOW
 
+# --- alignment ---
+
+ODD_LOAD = ("%q = llvm.getelementptr %B[{}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8\n"
+            f"%v = llvm.load %q {{alignment = 4 : i64}} : !llvm.ptr<1> -> i32 {loc(177)}\n") + SHOW  # fmt: skip
+ODD_ATOMIC = ("%q = llvm.getelementptr %A[{}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8\n"
+              f"%o = llvm.atomicrmw add %q, %c1 monotonic : !llvm.ptr<1>, i32 {loc(178)}\n")  # fmt: skip
+ODD_LDS = ("%at = arith.muli %tid, {} : i32\n%h = arith.muli %at, %c2 : i32\n%q = llvm.getelementptr %buf[%h] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8\n"
+           f"llvm.store %tid, %q {{alignment = 8 : i64}} : i32, !llvm.ptr<3> {loc(179)}\n")  # fmt: skip
+
 # --- undefined, values ---
 
 INT_MIN = "%min = arith.constant -2147483648 : i32\n%m1 = arith.constant -1 : i32\n"
 MATH = "%f = arith.sitofp {} : i32 to f32\n%zero = arith.constant 0.0 : f32\n"
 BITS = "%v = arith.fptosi %r : f32 to i32\n" + SHOW
+
+UNSIGNED = "%row = arith.constant {} : i32\n" + f"%off = arith.muli %tid, %row : i32 {loc(197)}\n" + (
+    "%wide = arith.extui %off : i32 to i64\n%big = arith.constant 5000000000 : i64\n%r = arith.remui %wide, %big : i64\n%v = arith.trunci %r : i64 to i32\n") + SHOW
+HALF = "%c1000 = arith.constant 1000 : i32\n%x = arith.muli %tid, {} : i32\n%f = arith.sitofp %x : i32 to f32\n" + (
+    f"%h = arith.truncf %f : f32 to f16 {loc(198)}\n%r = arith.extf %h : f16 to f32\n") + BITS  # fmt: skip
+DIGITS = "%big = arith.constant {} : i32\n%x = arith.addi %big, %tid : i32\n" + f"%r = arith.sitofp %x : i32 to f32 {loc(199)}\n" + BITS
+TO_INT = "%r = arith.constant {} : f32\n" + f"%v = arith.fptosi %r : f32 to i32 {loc(205)}\n" + SHOW
+CODES = "%x = arith.muli %tid, {} : i32\n%f = arith.sitofp %x : i32 to f32\n" + (
+    f"%v = rocdl.cvt.pk.fp8.f32 %f, %f -> %c0[false] : i32 {loc(206)}\n") + SHOW
 
 MORE = [
     Pair("broadcast-without-barrier", "race", fill(BROADCAST, ""), fill(BROADCAST, BARRIER), (112, 110), lds=BUF),
@@ -122,7 +140,10 @@ MORE = [
     Pair("lds-tile-larger-than-allocated", "bounds", BASE + "%j = arith.muli %tid, %c2 : i32\n" + store_l("%tid", "%j", 174),
          BASE + "%j = arith.muli %tid, %c1 : i32\n" + store_l("%tid", "%j", 174), (174, None), lds=BUF),
     Pair("misaligned-vector", "misaligned", WIDE + "%j = arith.addi %t4, %c1 : i32\n" + wide_store("%j", 175), WIDE + wide_store("%t4", 175), (175, None),
-         grid=1),
+         grid=1, severity="warning"),
+    Pair("misaligned-scalar-load", "misaligned", fill(ODD_LOAD, "2"), fill(ODD_LOAD, "4"), (177, None)),
+    Pair("misaligned-atomic", "misaligned", fill(ODD_ATOMIC, "2"), fill(ODD_ATOMIC, "4"), (178, None)),
+    Pair("misaligned-lds", "misaligned", BASE + fill(ODD_LDS, "%c2"), BASE + fill(ODD_LDS, "%c4"), (179, None), lds=BUF1K),
     Pair("copy-past-the-end-of-lds", "bounds", BASE + RSRC.replace("%woff = arith.muli %wave, %c64", "%w2 = arith.addi %wave, %c1 : i32\n%woff = arith.muli %w2, %c64")
          + f"rocdl.raw.ptr.buffer.load.lds %rsrc, %dst, %c4, %off, %c0, %c0, 0 {loc(176)}\n" + VM0,
          BASE + RSRC + f"rocdl.raw.ptr.buffer.load.lds %rsrc, %dst, %c4, %off, %c0, %c0, 0 {loc(176)}\n" + VM0, (176, None), lds=BUF),
@@ -148,6 +169,12 @@ MORE = [
          (195, None), options={"checks": frozenset({"nan"})}),
     Pair("root-of-a-negative-number", "not-finite", "%d = arith.subi %tid, %c4 : i32\n" + fill(MATH, "%d") + f"%r = math.sqrt %f : f32 {loc(196)}\n" + BITS,
          fill(MATH, "%tid") + f"%r = math.sqrt %f : f32 {loc(196)}\n" + BITS, (196, None), options={"checks": frozenset({"nan"})}),
+    Pair("unsigned-offset-wraps", "overflow", fill(UNSIGNED, "40000000"), fill(UNSIGNED, "30000000"), (197, None), options={"checks": frozenset({"overflow"})}),
+    Pair("half-overflows", "lossy-conversion", fill(HALF, "%c1000"), fill(HALF, "%c127"), (198, None), options={"checks": frozenset({"lossy"})}),
+    Pair("integer-has-more-digits-than-the-float", "lossy-conversion", fill(DIGITS, "16777216"), fill(DIGITS, "16777088"), (199, None),
+         options={"checks": frozenset({"lossy"})}),
+    Pair("float-past-the-integer", "lossy-conversion", fill(TO_INT, "3.0e+09"), fill(TO_INT, "2.0e+09"), (205, None), options={"checks": frozenset({"lossy"})}),
+    Pair("small-float-overflows", "lossy-conversion", fill(CODES, "%c4"), fill(CODES, "%c1"), (206, None), options={"checks": frozenset({"lossy"})}),
     Pair("barrier-that-orders-nothing", "needless-barrier", BASE + f"gpu.barrier {loc(200)}\n" + store_l("%tid", "%tid", 201) + BARRIER + load_l("%v", "%back", 202) + SHOW,
          BASE + store_l("%tid", "%tid", 201) + BARRIER + load_l("%v", "%back", 202) + SHOW, (200, None), lds=BUF, severity="warning",
          options={"checks": frozenset({"needless", "race"})}),

@@ -257,8 +257,9 @@ def test_misaligned_vector_access() -> None:
       llvm.store %v, %A {alignment = 4 : i64} : vector<4xf32>, !llvm.ptr<1>"""
     a = np.zeros(64, np.float32)
     base = (-a.ctypes.data // 4) % 4
-    with pytest.raises(SimFindings, match="promised alignment of 16"):
-        run(module(kernel("k", "%A: !llvm.ptr<1>", body)), "k", 1, 64, a[base:])
+    report = run(module(kernel("k", "%A: !llvm.ptr<1>", body)), "k", 1, 64, a[base:], on_finding="collect")
+    (finding,) = [f for f in report.findings if f.kind == "misaligned"]
+    assert finding.severity == "warning" and "promised alignment of 16" in finding.message
 
 
 @pytest.mark.parametrize("arch,wave", [("gfx942", 64), ("gfx1100", 32)])

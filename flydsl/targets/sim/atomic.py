@@ -123,6 +123,10 @@ class AtomicAccess:
         access = self.machine.global_access
         region = access.region_for(flat, base, nbytes)
         everything = np.arange(len(flat))
+        if low_bits(flat) & (nbytes - 1):
+            near = region or access.memory.find(int(flat[0]))
+            name = f"`{near.allocation.name}`" if near is not None else "global memory"
+            self.misaligned(site, name, flat, near.start if near is not None else 0, lanes, shape, nbytes)
         if region is not None:
             if self.machine.watch is not None:
                 self.machine.watch.global_atomic(self.machine, site, region, flat - region.origin, nbytes, lanes, shape)
@@ -144,10 +148,22 @@ class AtomicAccess:
             )
         return out
 
+    def misaligned(
+        self, site: int, what: str, flat: Any, start: int, lanes: Any, shape: tuple, nbytes: int
+    ) -> None:
+        """Report lanes whose address is no multiple of the atomic's size; `start` is where `what` begins."""
+        bad = flat & (nbytes - 1) != 0
+        flags = np.zeros(shape, bool)
+        flags.flat[lanes[bad]] = True
+        machine = self.machine
+        machine.reporter.atomic_misaligned(machine, site, what, flags, int(flat[bad][0]) - start, nbytes)
+
     def row_targets(self, site: int, space: str, base: Any, flat: Any, lanes: Any, shape: tuple, nbytes: int) -> list:
         access = self.machine.lds_access if space == "l" else self.machine.private_access
         first, end = access.memory.arrays.get(base, (0, access.memory.nbytes))
         good = (flat >= first) & (flat + nbytes <= end)
+        if low_bits(flat) & (nbytes - 1):
+            self.misaligned(site, access.what, flat, 0, lanes, shape, nbytes)
         if not good.all():
             whole = np.zeros(shape, np.int64)
             whole.flat[lanes] = flat

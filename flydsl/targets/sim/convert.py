@@ -83,24 +83,41 @@ def h_cvt_unpack(machine: Any, x: Any, kind: str, first: int, count: int, dtype:
     return to_float(codes, chip_format(kind, machine.arch), dtype, scale)
 
 
-def h_cvt_pack(machine: Any, parts: tuple, kind: str, scale: Any = None, seed: Any = None) -> np.ndarray:
-    """Bytes of the codes of several values per lane, lowest first; vectors contribute all their elements."""
+def columns_of(parts: tuple, scale: Any) -> list[Any]:
+    """Return the values of a conversion's operands one by one, divided by the scale; vectors give all their elements."""
     columns = []
     for part in parts:
         columns += [part[..., i] for i in range(part.shape[-1])] if np.ndim(part) in (1, 3) else [part]
     if scale is not None:
         factor = scale_value(scale)
-        columns = [np.asarray(c, np.float64) / factor for c in columns]
-    else:
-        columns = [
-            np.asarray(c) if np.asarray(c).dtype == np.float64 else np.asarray(c).astype(np.float32) for c in columns
-        ]
+        return [np.asarray(c, np.float64) / factor for c in columns]
+    return [np.asarray(c) if np.asarray(c).dtype == np.float64 else np.asarray(c).astype(np.float32) for c in columns]
+
+
+def h_cvt_pack(machine: Any, parts: tuple, kind: str, scale: Any = None, seed: Any = None) -> np.ndarray:
+    """Bytes of the codes of several values per lane, lowest first; vectors contribute all their elements."""
+    columns = columns_of(parts, scale)
     fmt = chip_format(kind, machine.arch)
     if seed is not None:
         codes = [stochastic_codes(c, seed, fmt) for c in columns]
     else:
         codes = [to_codes(c, fmt) for c in columns]
     return pack_codes(np.stack(np.broadcast_arrays(*codes), axis=-1), BITS[kind])
+
+
+def overflowing(machine: Any, parts: tuple, kind: str, scale: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (which overflow, values, what they become) of a packed conversion, elements in the last axis.
+
+    A value overflows when it is finite and beyond the largest finite code by more than rounding.
+    """
+    fmt = chip_format(kind, machine.arch)
+    table = decode_table(fmt, "f8")
+    largest = float(np.abs(table[np.isfinite(table)]).max())
+    half_step = 2.0 ** (np.frexp(largest)[1] - 2 - MANTISSA[kind])
+    values = np.stack(np.broadcast_arrays(*columns_of(parts, scale)), axis=-1).astype(np.float64)
+    results = table.take(to_codes(values, fmt))
+    beyond = ~np.isfinite(results) | (np.abs(values) > largest + half_step)
+    return np.isfinite(values) & beyond, values, results
 
 
 def h_cvt_into(machine: Any, old: Any, parts: tuple, kind: str, at: int, scale: Any = None, seed: Any = None) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from flydsl.targets.sim.atomic import AtomicAccess
 from flydsl.targets.sim.buffer import BufferAccess
+from flydsl.targets.sim.convert import overflowing
 from flydsl.targets.sim.flat import FlatAccess
 from flydsl.targets.sim.lds import RowAccess, RowMemory
 from flydsl.targets.sim.mask import Mask
@@ -19,6 +20,7 @@ from flydsl.targets.sim.memory import GlobalAccess, GlobalMemory, Region
 from flydsl.targets.sim.options import LaunchConfig, SimOptions
 from flydsl.targets.sim.pending import PendingCopies
 from flydsl.targets.sim.report import Reporter
+from flydsl.targets.sim.sanitize import values as value_checks
 from flydsl.targets.sim.tdm import TensorDma
 from flydsl.targets.sim.trace import BREAKPOINT, Tracer, stop_at
 
@@ -204,26 +206,30 @@ class Machine:
 
     def check_finite(self, site: int, value: Any, operands: tuple, m: Mask, is_vector: bool) -> None:
         """Report lanes whose result is NaN or infinite although the operands were finite."""
-        bad = ~np.isfinite(value)
-        if not np.any(bad):
-            return
-        for x in operands:
-            if x.dtype.kind not in "biu":
-                bad = bad & np.isfinite(x)
-        bad = np.asarray(bad.any(axis=-1) if is_vector and np.ndim(bad) else bad)
-        bad = np.asarray(bad if m is None else bad & m)
-        if bad.any():
-            self.reporter.not_finite(self, site, np.atleast_2d(bad))
+        bad = value_checks.lanes_of(value_checks.became_infinite(value, operands), m, is_vector)
+        if bad is not None:
+            self.reporter.not_finite(self, site, bad)
 
-    def check_overflow(self, site: int, kind: str, a: Any, b: Any, m: Mask, is_vector: bool) -> None:
+    def check_overflow(self, site: int, kind: str, signs: str, a: Any, b: Any, m: Mask, is_vector: bool) -> None:
         """Report lanes whose 32-bit sum, difference or product wraps."""
-        x, y = a.astype(np.int64), b.astype(np.int64)
-        exact = {"addi": x + y, "subi": x - y, "muli": x * y}[kind]
-        bad = exact != exact.astype(np.int32)
-        bad = np.asarray(bad.any(axis=-1) if is_vector and np.ndim(bad) else bad)
-        bad = np.asarray(bad if m is None else bad & m)
-        if bad.any():
-            self.reporter.overflow(self, site, np.atleast_2d(bad))
+        bad = value_checks.lanes_of(value_checks.wraps(kind, signs, a, b), m, is_vector)
+        if bad is not None:
+            self.reporter.overflow(self, site, bad, is_unsigned="u" in signs)
+
+    def check_lossy(self, site: int, kind: str, value: Any, result: Any, m: Mask, is_vector: bool) -> None:
+        """Report lanes whose conversion loses more than a rounding."""
+        lost = value_checks.loses(kind, value, result)
+        bad = value_checks.lanes_of(lost, m, is_vector)
+        if bad is not None:
+            pair = value_checks.first_pair(lost, bad, value, result, kind)
+            self.reporter.lossy(self, site, kind.partition(" ")[0], pair, bad)
+
+    def check_lossy_codes(self, site: int, parts: tuple, kind: str, scale: Any, m: Mask) -> None:
+        """Report lanes whose packed conversion to a small float overflows."""
+        lost, value, result = overflowing(self, parts, kind, scale)
+        bad = value_checks.lanes_of(lost, m, True)
+        if bad is not None:
+            self.reporter.lossy(self, site, "float", value_checks.first_pair(lost, bad, value, result, "float"), bad)
 
     def unwritten_register(self, site: int, m: Mask) -> None:
         """A fragment that nothing wrote is used."""

@@ -9,7 +9,7 @@ from flydsl.targets.sim.trace import Trace
 
 CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined")
 REPORTS = ("banks", "holes", "needless", "stale", "unread")
-VALUES = ("nan", "overflow")  # opt-in: they look at every result, so kernels are translated once more for them
+VALUES = ("nan", "overflow", "lossy")  # opt-in: they look at every result, so kernels are translated once more for them
 GROUPS = {
     "default": CHECKS, "reports": REPORTS, "values": VALUES, "all": (*CHECKS, *REPORTS, *VALUES), "none": (),
 }  # fmt: skip

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from flydsl.targets.sim.memory import Region
 
 
+VECTOR_ALIGNMENT = "vector memory instructions take any address, but this one is split into several requests"
+SCALAR_LOADS = ("llvm.load", "rocdl.ptr.s.buffer.load")
+SCALAR_ALIGNMENT = "all lanes load one address, so the compiler may use a scalar load, which ignores the two low address bits"
+
+
+LOSSY = {
+    "float": ("the value is finite and beyond the largest one of the narrower type", "scale or clamp it before the conversion"),
+    "to": ("the value is NaN or outside the range of the integer type", "clamp it, or convert to a wider integer"),
+    "from": ("the float type has fewer digits than the integer", "convert to a wider float, or keep the integer"),
+}
+
+
 @dataclass
 class RunReport:
     """What a launch did: findings in the order they were met, time, amount of work, checks, approximations in words."""
@@ -147,7 +159,13 @@ class Reporter:
     def misaligned(
         self, machine: Machine, site: int, region: Region, off: Any, align: int, m: Any, nbytes: int
     ) -> None:
-        """An access that breaks the alignment promised for it; accesses of 4-byte alignment work on the hardware."""
+        """A global access that breaks the alignment promised for it.
+
+        Vector memory instructions work at any address (the HSA runtime sets SH_MEM_CONFIG.alignment_mode to unaligned,
+        LLVM's `unaligned-access-mode`), only slower: a warning. A load of one address by the whole workgroup may become
+        a scalar load, which ignores the two low address bits: an error below 4 bytes.
+        Source   LLVM AMDGPU features `unaligned-access-mode`, `unaligned-buffer-access`; CDNA3 ISA, scalar memory
+        """
         bad = (off & (align - 1)) != 0
         bad = bad if m is None else bad & m
         if not np.any(bad) or not self.options.has("bounds"):
@@ -155,6 +173,8 @@ class Reporter:
         a = region.allocation
         first = int(np.broadcast_to(off, bad.shape)[bad][0]) if np.ndim(bad) else int(off)
         offset = first + region.origin - region.start
+        is_uniform = off.ndim == 0 or off.shape[1] == 1
+        may_be_scalar = self.sites[site][0] in SCALAR_LOADS and is_uniform and nbytes >= 4 and bool(first & 3)
         self.add(
             Finding(
                 "misaligned",
@@ -163,8 +183,24 @@ class Reporter:
                 tensor=a.name,
                 offset=offset,
                 index=a.coordinate(offset),
-                why="the compiler picks the instruction by the promised alignment",
+                severity="error" if may_be_scalar else "warning",
+                why=SCALAR_ALIGNMENT if may_be_scalar else VECTOR_ALIGNMENT,
                 fix="align the tensor and its strides, or use a narrower copy atom",
+            )
+        )
+
+    def atomic_misaligned(self, machine: Machine, site: int, what: str, flags: Any, offset: int, nbytes: int) -> None:
+        """An atomic whose address is no multiple of its size: these fault in every alignment mode."""
+        if not self.options.has("bounds"):
+            return
+        self.add(
+            Finding(
+                "misaligned",
+                f"atomic of {nbytes} bytes on {what} at byte {offset}, which is no multiple of {nbytes}",
+                **self.at(machine, site, flags),
+                offset=offset,
+                why="atomics must be aligned to their size: on the chip this is a memory fault",
+                fix="align the address, or update the elements one by one",
             )
         )
 
@@ -207,11 +243,9 @@ class Reporter:
             return
         first = int(np.broadcast_to(addr, bad.shape)[bad][0]) if bad.ndim else int(addr)
         text = f"{what} access at byte {first} breaks its promised alignment of {align}"
-        self.add(
-            Finding(
-                "misaligned", text, **self.at(machine, site, bad), offset=first, fix="align the array and the offsets"
-            )
-        )
+        why = "wide instructions are chosen by the promised alignment; below it the chip's mode decides what is read"
+        fix = "align the array and the offsets"
+        self.add(Finding("misaligned", text, **self.at(machine, site, bad), offset=first, why=why, fix=fix))
 
     def undefined(self, machine: Machine, site: int, what: str, bad: Any, m: Any) -> None:
         bad = np.asarray(bad if m is None else bad & m)
@@ -237,13 +271,19 @@ class Reporter:
         text = "the result is NaN or infinite"
         self.add(Finding("not-finite", text, **self.at(machine, site, bad), why=why, fix=fix))
 
-    def overflow(self, machine: Machine, site: int, bad: Any) -> None:
+    def overflow(self, machine: Machine, site: int, bad: Any, is_unsigned: bool = False) -> None:
         """32-bit arithmetic that wraps."""
-        text = "a 32-bit integer operation wraps"
+        text = f"{'an unsigned' if is_unsigned else 'a'} 32-bit integer operation wraps"
         why = "an offset that wraps points somewhere else"
         self.add(
             Finding("overflow", text, **self.at(machine, site, bad), why=why, fix="compute large offsets in 64 bits")
         )
+
+    def lossy(self, machine: Machine, site: int, kind: str, pair: tuple[str, str], bad: Any) -> None:
+        """A conversion that loses more than a rounding; `pair`: the first operand and its result, in words."""
+        text = f"the conversion turns {pair[0]} into {pair[1]}"
+        why, fix = LOSSY[kind]
+        self.add(Finding("lossy-conversion", text, **self.at(machine, site, bad), why=why, fix=fix))
 
     def unwritten_register(self, machine: Machine, site: int, lanes: Any) -> None:
         """A register fragment that nothing wrote."""

@@ -66,6 +66,8 @@ def encode(t: FunctionTranslator, op: Any, kind: str, scaled: bool, stochastic: 
     scale = texts.get("scale", "None")
     type_ = t.type_of(op.results[0])
     old = texts.get("oldVdst", texts.get("old"))
+    if "lossy" in t.value_checks:
+        t.emit(f"M.check_lossy_codes({t.site()}, ({parts}), '{kind}', {scale}, {t.mask})")
     if old is None:
         call = f"h_cvt_words(M, ({parts}), '{kind}', {scale}, {seed}, T_{type_.elem})"
         t.set(op.results[0], call if type_.is_vector else f"{call}[..., 0]")

@@ -22,13 +22,13 @@ from flydsl.targets.sim.translate.locate import Frame, frames_of
 from flydsl.targets.sim.translate.poison import MOVES, Poisons, uses_values
 from flydsl.targets.sim.translate.rules import find_rule
 from flydsl.targets.sim.translate.types import IrType, UnsupportedType, parse_type
+from flydsl.targets.sim.translate.value_checks import check_value
 from flydsl.targets.sim.translate.values import Piece, Scalar, Struct, Value, Vector, join
 
 if TYPE_CHECKING:
     from flydsl.targets.sim.translate.module import ModuleFacts
 
 INDENT = "    "
-WRAPPING = ("arith.addi", "arith.subi", "arith.muli")
 
 
 class Accesses:
@@ -300,25 +300,19 @@ class FunctionTranslator:
         vals = [self.values[o] for o in operands]
         if not isinstance(vals[0], Vector):
             texts = [v.text for v in vals]
-            self.check_value(result, self.set_scalar(result, make(*texts)).text, texts)
+            self.check_value(result, self.set_scalar(result, make(*texts)).text, texts, False)
             return
         pieces = []
         for texts, n, splat in self.aligned(vals):
             name = self.let(make(*texts))
-            self.check_value(result, name, texts)
+            self.check_value(result, name, texts, not splat)
             pieces.append(Piece(name, 0, n, 0 if splat else n))
         self.values[result] = Vector(self.type_of(result), pieces)
 
-    def check_value(self, result: Any, name: str, operands: list[str]) -> None:
-        """Emit the opt-in checks of a result: floats that stop being finite, i32 arithmetic that wraps."""
-        if not self.value_checks:
-            return
-        type_, op = self.type_of(result), self.op.name
-        texts = "".join(f"{o}, " for o in operands)
-        if "nan" in self.value_checks and type_.is_float and op.startswith(("arith.", "math.", "rocdl.", "vector.fma")):
-            self.emit(f"M.check_finite({self.site()}, {name}, ({texts}), {self.mask}, {type_.is_vector})")
-        if "overflow" in self.value_checks and type_.elem == "i32" and op in WRAPPING:
-            self.emit(f"M.check_overflow({self.site()}, '{op[6:]}', {texts}{self.mask}, {type_.is_vector})")
+    def check_value(self, result: Any, name: str, operands: list[str], has_elements: bool) -> None:
+        """Emit the opt-in checks of a result; `has_elements`: its array has a last axis of elements."""
+        if self.value_checks:
+            check_value(self, result, name, operands, has_elements)
 
     def aligned(self, vals: list[Vector]) -> Iterator[tuple[list[str], int, bool]]:
         """Yield (texts, length, all are splats) per common piece of the operands."""
