@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -64,8 +63,8 @@ def toolchain() -> list[Part]:
         known = _toolchain[extra] = [
             ("flydsl", flydsl.__version__),
             ("sources", _sources_digest(os.path.dirname(flydsl.__file__))),
-            ("MLIR", _version("torch-mlir")),
-            ("LLVM", _version("llvmlite")),
+            ("MLIR", version_of("torch-mlir")),
+            ("LLVM", version_of("llvmlite")),
             ("Python", f"{sys.implementation.cache_tag}"),
             *((f"extra sources {folder}", _sources_digest(folder)) for folder in extra),
         ]
@@ -86,7 +85,7 @@ def _sources_digest(folder: str) -> str:
     return digest.hexdigest()
 
 
-def _version(distribution: str) -> str:
+def version_of(distribution: str) -> str:
     """Return the version of an installed distribution; from the name of its folder, since reading its metadata takes
     10 ms."""
     start = distribution.replace("-", "_") + "-"
@@ -98,6 +97,8 @@ def _version(distribution: str) -> str:
         for name in names:
             if name.startswith(start) and name.endswith(".dist-info"):
                 return name[len(start) : -len(".dist-info")]
+    import importlib.metadata  # 20 ms, for installations of another form
+
     return importlib.metadata.version(distribution)
 
 

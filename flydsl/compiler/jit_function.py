@@ -28,8 +28,7 @@ from flydsl.ir import Trace, emit, ir
 from flydsl.ir.trace import active
 from flydsl.runtime.device import chip_for, chosen_for, get_rocm_arch, target_arch
 from flydsl.runtime.host_arrays import HostArray, common_device
-from flydsl.runtime.kinds import current_runtime, runtime_kind
-from flydsl.targets.rocm import preload
+from flydsl.runtime.kinds import current_runtime
 from flydsl.utils import env
 from flydsl.utils.collector import paused_collector
 from flydsl.utils.logger import log
@@ -272,11 +271,8 @@ class JitFunction:
 
     def _compile(self, arguments: Sequence[tuple[str, JitArgument]]) -> CompiledArtifact:
         hints = {**self.compile_hints, **CompilationContext.get_compile_hints()}
-        chip = chips.get(target_arch())
-        if env.compile.compile_only or runtime_kind() == "rocm":
-            preload.start(chip.mcpu)
         with CompilationContext.create(hints) as context, paused_collector():
-            trace = Trace(chip.name)
+            trace = Trace(chips.get(target_arch()).name)
             with trace, hinted(hints):
                 self._trace(trace, arguments)
                 return compile_module(trace, self.func.__name__, context)

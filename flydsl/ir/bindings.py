@@ -9,6 +9,7 @@ prefix, with an empty module for every dialect; whoever wants the generated clas
 import importlib
 import sys
 import types
+import weakref
 
 from torch_mlir import ir, rewrite
 from torch_mlir._mlir_libs import _mlir
@@ -39,9 +40,40 @@ def translate_module_to_llvmir(op: "ir.Operation") -> str:
     return importlib.import_module("torch_mlir._mlir_libs._mlirDialectsLLVM").translate_module_to_llvmir(op)
 
 
+# what the DSL and its passes build; a context with every dialect of the bindings takes three times as long to make
+_ALWAYS = "builtin func gpu scf cf arith vector math llvm rocdl memref ub irdl amdgpu index".split()
+_NAMESPACES = {"async_dialect": "async", "openacc": "acc", "openmp": "omp"}  # where the module's name is another
+_asked_for: list[str] = []
+_contexts: weakref.WeakSet[ir.Context] = weakref.WeakSet()
+
+
+def new_context() -> ir.Context:
+    """Return a context with the upstream dialects that were asked for so far; text loads the dialects that it names."""
+    context = ir.Context(load_on_create_dialects=_ALWAYS)
+    for name in _asked_for:
+        _load(context, name)
+    _contexts.add(context)
+    return context
+
+
+def _load(context: ir.Context, name: str) -> None:
+    try:
+        context.dialects[_NAMESPACES.get(name, name)]
+    except (AttributeError, IndexError, KeyError):  # a module of the bindings that is no dialect
+        pass
+
+
 def dialect(name: str):
-    """Import and return the bindings' module of an upstream dialect (`arith`, `rocdl`, ...) with its generated op classes."""
-    return importlib.import_module(f"torch_mlir.dialects.{name}")
+    """Import and return the bindings' module of an upstream dialect (`arith`, `rocdl`, ...) with its generated op classes.
+
+    Its ops can be built in every context from now on.
+    """
+    module = importlib.import_module(f"torch_mlir.dialects.{name}")
+    if name not in _ALWAYS and name not in _asked_for:
+        _asked_for.append(name)
+        for context in _contexts:
+            _load(context, name)
+    return module
 
 
-__all__ = ["PassManager", "dialect", "ext", "ir", "rewrite", "translate_module_to_llvmir"]
+__all__ = ["PassManager", "dialect", "ext", "ir", "new_context", "rewrite", "translate_module_to_llvmir"]

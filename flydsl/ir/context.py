@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from flydsl.ir.bindings import ir
+from flydsl.ir.bindings import ir, new_context
 
 _RENEW_AFTER = 400
 _local = threading.local()
@@ -64,7 +64,7 @@ class Types(SimpleNamespace):
 
 def make_context() -> ir.Context:
     """Return a new context in which the Fly dialects are loaded and unknown dialects are refused."""
-    ctx = ir.Context()
+    ctx = new_context()
     for load in _loaders:
         load(ctx)
     return ctx

@@ -13,7 +13,7 @@ import flydsl.expr as fx
 from flydsl.atoms import mma_ops
 from flydsl.atoms.errors import AtomError
 from flydsl.diag import FlyError
-from flydsl.targets.rocm import isa_stats
+from flydsl.targets.rocm.isa_stats import isa_stats
 from flydsl.utils import env
 
 from .kernels import artifact, isa, run, trace

@@ -5,8 +5,12 @@ installed.
 """
 
 import importlib
+from typing import TYPE_CHECKING
 
-from flydsl.targets.rocm.isa_stats import KernelStats, assert_isa, isa_stats
+if TYPE_CHECKING:
+    from flydsl.targets.rocm.compile import RocmArtifact, compile_lowered
+    from flydsl.targets.rocm.options import CodegenOptions
+    from flydsl.targets.rocm.target import RocmTarget
 
 _HOMES = {
     "CodegenOptions": "options",
@@ -15,7 +19,7 @@ _HOMES = {
     "compile_lowered": "compile",
 }
 
-__all__ = ["CodegenOptions", "KernelStats", "RocmArtifact", "RocmTarget", "assert_isa", "compile_lowered", "isa_stats"]
+__all__ = ["CodegenOptions", "RocmArtifact", "RocmTarget", "compile_lowered"]
 
 
 def __getattr__(name: str):

@@ -110,13 +110,6 @@ def _codegen() -> ModuleType:
         raise MissingLlvm(problem=str(error)) from error
 
 
-def prepare(arch: str | None = None) -> None:
-    """Load LLVM ahead of the first compile (about 40 ms, and 10 more for the tables of `arch`)."""
-    codegen = _codegen()
-    if arch is not None:
-        codegen.target_machine(arch, 3)
-
-
 def run_codegen(source: CodegenInput, outputs: tuple[str, ...], bitcode: bytes = b"") -> dict[str, str | bytes]:
     """Return `outputs` of `source`, and the optimised `bitcode`.
 

@@ -3,8 +3,8 @@
 import pytest
 from lowered_text import ARCHS, VECTOR_ADD, module_text
 
-from flydsl.targets.rocm import assert_isa, compile_lowered, isa_stats
-from flydsl.targets.rocm.isa_stats import access_bits
+from flydsl.targets.rocm import compile_lowered
+from flydsl.targets.rocm.isa_stats import access_bits, assert_isa, isa_stats
 
 
 @pytest.mark.parametrize("arch", ARCHS)

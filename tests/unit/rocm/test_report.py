@@ -7,7 +7,8 @@ import pytest
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
-from flydsl.targets.rocm import isa_stats, mca
+from flydsl.targets.rocm import mca
+from flydsl.targets.rocm.isa_stats import isa_stats
 from flydsl.testing import assert_isa, fact_names, isa_facts
 from flydsl.tools import cli
 
