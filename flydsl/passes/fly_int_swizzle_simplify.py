@@ -13,14 +13,13 @@ sums of such.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flydsl.ir import Types, ir
 from flydsl.passes.rewriting import Editor, entry_block, functions, replace, visit
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """A value known to lie in 0..`high`."""
 
     high: int
@@ -223,8 +222,7 @@ _BITS = {
 }
 
 
-@dataclass(frozen=True)
-class Swizzled:
+class Swizzled(NamedTuple):
     """`operand ^ ((operand & mask) >> shift)`."""
 
     operand: ir.Value

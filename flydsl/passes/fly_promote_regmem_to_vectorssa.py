@@ -10,6 +10,7 @@ After   each allocation is cut into the pieces that its accesses need (an access
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from flydsl.dialects import value_of
 from flydsl.ir import Types, ir
@@ -30,8 +31,7 @@ class Slot:
         return [(s, self.cuts[self.cuts.index(s) + 1] - s) for s in starts]
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """A load or store of `count` elements from `first` on of an allocation."""
 
     slot: Slot

@@ -2,8 +2,7 @@
 them.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from flydsl import layout as la
 from flydsl.dialects import laws, type_of
@@ -13,8 +12,7 @@ from flydsl.passes.fly_layout_lowering.builder import IrBuilder
 from flydsl.passes.rewriting import Editor
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """`count` adjacent elements in memory: positions `first`... of the vector, starting at `pointer`."""
 
     first: int

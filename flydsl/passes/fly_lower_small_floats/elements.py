@@ -7,7 +7,7 @@ A vector of N elements of b bits is N*b/8 bytes (b = 8: one each); `codes` takes
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flydsl.diag import PassFailed
 from flydsl.ir import Types, ir
@@ -18,8 +18,7 @@ from flydsl.passes.rewriting import registrar
 SMALL = ("f8E", "f6E", "f4E")  # not f64
 
 
-@dataclass(frozen=True)
-class Small:
+class Small(NamedTuple):
     """A small element type, or a vector of `count` of them."""
 
     element: str

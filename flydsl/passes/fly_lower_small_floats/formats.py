@@ -7,15 +7,14 @@ the largest value; NaN gives NaN, or the largest value in formats without one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flydsl import arch as chips
 from flydsl.ir import ir
 from flydsl.ir.expression import Builder, Expr, f32_bits
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     """One format of `1 + exponent + mantissa` bits.
 
     `kind`: "ieee" has infinities, "fn" a NaN per sign in the last code, "fnuz" one NaN in the code of -0, "finite"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from flydsl.targets.base import KernelArg, KernelInfo
 
@@ -17,8 +16,7 @@ _NT_AMDGPU_METADATA = 32
 _SHT_SYMTAB, _SHT_NOTE, _SHT_DYNSYM = 2, 7, 11
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """One section header; `link` is the index of the string table of a symbol table."""
 
     kind: int

@@ -9,7 +9,7 @@ kept as bitcode and parsed again for each output.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
@@ -28,8 +28,7 @@ class LlvmError(Exception):
         self.symbols = symbols
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """One code generation: from IR `text`, or from the optimised `bitcode` of an earlier one.
 
     `outputs` holds any of `llvm_ir` (optimised), `isa`, `obj`; `level` is LLVM's codegen level.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flydsl import arch as chips
 from flydsl.arch import Chip
@@ -15,8 +15,7 @@ from flydsl.targets.rocm.intrinsic_table import DATA_TYPES, TABLE
 PREFIX = "llvm.amdgcn."
 
 
-@dataclass(frozen=True)
-class Intrinsic:
+class Intrinsic(NamedTuple):
     """One line of the table; `requires` is the heading of its group."""
 
     name: str

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 import struct
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from flydsl.diag.errors.target import LlvmRejected
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # functions called under this prefix are intrinsics that MLIR must not judge by its own LLVM
 INTRINSIC_PREFIX = "__fly."
@@ -92,6 +95,8 @@ def _bits(kind: str, literal: str) -> int:
         return sign_bit | infinity | 1 << (fraction_bits - 1)
     if "nan" in body:
         raise LlvmRejected(problem=f"a NaN with a payload ({literal})")
+    from fractions import Fraction  # 2 ms, for kernels with such literals
+
     return sign_bit | _nearest(Fraction(body), exponent_bits, fraction_bits)
 
 
@@ -99,10 +104,11 @@ def _nearest(value: Fraction, exponent_bits: int, fraction_bits: int) -> int:
     """Return the bits of the nearest number, ties to even; decimal text is rounded once, never twice."""
     if not value:
         return 0
+    two = type(value)(2)
     bias = (1 << (exponent_bits - 1)) - 1
     exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    if value < Fraction(2) ** exponent:
+    if value < two**exponent:
         exponent -= 1
     exponent = max(exponent, 1 - bias)
-    units = round(value / Fraction(2) ** (exponent - fraction_bits))  # Python rounds ties to even
+    units = round(value / two ** (exponent - fraction_bits))  # Python rounds ties to even
     return units + ((exponent + bias - 1) << fraction_bits)

@@ -21,15 +21,14 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 HEADER_BYTES = 16
 MAX_RECORD_BYTES = 4096
 ARGUMENT = "fly.printf_buffer"
 
 
-@dataclass(frozen=True)
-class PrintfFormat:
+class PrintfFormat(NamedTuple):
     """A C format and the type of each slot (`i32`, `f32`, `ptr`, ...)."""
 
     text: str

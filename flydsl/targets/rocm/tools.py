@@ -13,8 +13,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from flydsl.diag.errors.target import AssemblyRejected, LinkFailed, MissingAssembler, MissingLinker
 
@@ -23,8 +23,7 @@ _CLANG_NAMES = ("clang-22", "clang-21", "clang-20", "clang-19", "clang")
 _TIMEOUT_S = 120
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(NamedTuple):
     """A command and where it was found."""
 
     command: tuple[str, ...]
