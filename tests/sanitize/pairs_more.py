@@ -61,6 +61,14 @@ CARRY = store_g("%tid", "%i", 142) + "{}" + (
 COUNTER = f"%o = llvm.atomicrmw add %A, %c1 monotonic : !llvm.ptr<1>, i32 {loc(145)}\n"
 RESET = guarded("%one = arith.cmpi eq, %i, %c0 : i32\n", store_g("%c0", "{}", 144))
 
+# --- split barriers: what lies between signal and wait is ordered by neither ---
+
+SIGNAL, WAIT = "rocdl.s.barrier.signal id = -1\n", "rocdl.s.barrier.wait id = -1\n"
+SPLIT = BASE + "{}" + store_l("%tid", "%tid", 133) + "{}" + WAIT + load_l("%v", "%back", 134) + SHOW
+GLOBAL_SPLIT = "{}" + store_g("%tid", "%i", 135) + "{}" + WAIT + (
+    "%x = arith.muli %bid, %c127 : i32\n%d = arith.addi %x, %bid : i32\n%p = arith.addi %d, %back : i32\n" + load_g("%v", "%p", 136, "A")
+    + store_g("%v", "%i", 137, "B"))
+
 # --- copies ---
 
 TWO_COPIES = DMA + "%dst2 = llvm.getelementptr %dst[128] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32\n" + (
@@ -110,6 +118,8 @@ MORE = [
     Pair("padded-rows-alias-the-next-block", "race", fill(HALO, "%c127"), fill(HALO, "%c128"), (141, 141)),
     Pair("waves-write-one-tensor-twice", "race", fill(CARRY, ""), fill(CARRY, BARRIER), (143, 142)),
     Pair("plain-store-beside-atomics-of-others", "race", fill(RESET, "%c0") + COUNTER, fill(RESET, "%c1") + COUNTER, (145, 144)),
+    Pair("store-after-the-signal", "race", fill(SPLIT, SIGNAL, ""), fill(SPLIT, "", SIGNAL), (134, 133), lds=BUF, arch="gfx1250"),
+    Pair("global-store-after-the-signal", "race", fill(GLOBAL_SPLIT, SIGNAL, ""), fill(GLOBAL_SPLIT, "", SIGNAL), (136, 135), arch="gfx1250"),
     Pair("second-copy-not-waited-for", "missing-wait", fill(TWO_COPIES, "rocdl.s.waitcnt 3953\n"), fill(TWO_COPIES, VM0), (152, 151), lds=BUF1K),
     Pair("group-left-outstanding", "missing-wait", ASYNC + "rocdl.wait.asyncmark 1\n" + BARRIER + load_l("%v", "%back", 154) + SHOW,
          ASYNC + "rocdl.wait.asyncmark 0\n" + BARRIER + load_l("%v", "%back", 154) + SHOW, (154, 153), lds=BUF),

@@ -172,3 +172,36 @@ def test_writes_of_workgroups_that_run_one_after_the_other(value: str, kind: str
     text = module(kernel("k", "%A: !llvm.ptr<1>", PRELUDE + store_g(value, "%tid", 80)))
     report = run(text, "k", 3, 64, np.zeros(64, np.int32), lanes=64, on_finding="collect")
     assert report.slabs == 3 and [f.kind for f in report.findings] == [kind]
+
+
+TENSOR_STORE = """
+      %base = llvm.mlir.addressof @buf : !llvm.ptr<3>
+      %z = arith.constant dense<0> : vector<8xi32>
+      %n = arith.constant 0 : i32
+      %e = arith.constant 128 : i32
+      %c32 = arith.constant 32 : i32
+      %b16 = arith.trunci %bid : i32 to i16
+      scf.for %o = %n to %e step %c32 : i32 {
+        %at = arith.addi %o, %tid : i32
+        %s = llvm.getelementptr %base[%at] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i16
+        llvm.store %b16, %s {alignment = 2 : i64} : i16, !llvm.ptr<3>
+      }
+      "rocdl.tensor.store.from.lds"(%d0, %d1, %d2, %d3, %z) : (vector<4xi32>, vector<8xi32>, vector<4xi32>, vector<4xi32>, vector<8xi32>) -> ()
+          loc("kernel.py":70:1)
+      rocdl.s.wait.tensorcnt 0"""
+
+
+def test_tensor_stores_of_two_workgroups_to_one_tile_race() -> None:
+    """One descriptor for all workgroups: both store the whole tile."""
+    from test_dma import descriptor
+
+    params = "%A: !llvm.ptr<1>, %d0: vector<4xi32>, %d1: vector<8xi32>, %d2: vector<4xi32>, %d3: vector<4xi32>"
+    text = module(kernel("k", params, TENSOR_STORE), "gfx1250", lds_array("buf", 256))
+    a = np.zeros((8, 16), np.int16)
+    groups = descriptor(a.ctypes.data, (16, 8), (16, 8), (16,))
+    assert run(text, "k", 1, 32, a, *groups, on_finding="collect").findings == []
+    for lanes in (65536, 32):  # the workgroups in one slab, and one after the other
+        (finding,) = run(text, "k", 2, 32, a, *groups, on_finding="collect", lanes=lanes).findings
+        assert (finding.kind, finding.span.line, finding.other.line) == ("race", 70, 70)
+        assert (finding.block, finding.thread, finding.other_block) == ((1, 0, 0), (0, 0, 0), (0, 0, 0)) and finding.index == (0, 0)
+        assert finding.count == 1

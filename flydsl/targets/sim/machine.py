@@ -24,6 +24,8 @@ from flydsl.targets.sim.sanitize import values as value_checks
 from flydsl.targets.sim.tdm import TensorDma
 from flydsl.targets.sim.trace import BREAKPOINT, Tracer, stop_at
 
+WORKGROUP_BARRIER = -1  # `s_barrier_signal -1`; other numbers are clusters and named barriers
+
 
 @dataclass
 class Slab:
@@ -154,6 +156,8 @@ class Machine:
 
     def barrier_signal(self, site: int, barrier: int, m: Mask) -> None:
         """Note the arrival half of a split barrier; the wait half is where waves meet."""
+        if self.watch is not None and barrier == WORKGROUP_BARRIER:
+            self.watch.signal(self)
 
     def fence(self, site: int, scope: str) -> None:
         """Memory is always up to date here; fences only matter to the checks."""

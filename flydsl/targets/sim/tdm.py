@@ -203,7 +203,7 @@ class TensorDma:
         if region is not None:
             off = tile.address[tile.inside] - region.origin
             if self.machine.watch is not None:
-                self.machine.watch.global_read(region, off, tile.size, None, site)
+                self.machine.watch.global_tile(self.machine, site, region, off, tile)
             out[tile.inside] = gather(region, off, dtype, None, low_bits(off) | tile.size)
         return out
 
@@ -213,4 +213,6 @@ class TensorDma:
         if region is None:
             return
         off = tile.address[tile.inside] - region.origin
+        if self.machine.watch is not None:
+            self.machine.watch.global_tile(self.machine, site, region, off, tile, value[tile.inside])
         scatter(region, off, value[tile.inside], None, low_bits(off) | tile.size, None)

@@ -2,10 +2,9 @@
 writes.
 
 A mark per cell says who wrote it last (`(workgroup + 1) << 11 | thread`, 0 for nobody), a second one who read it;
-reads are marked only in tensors that the kernel both
-reads and writes. Workgroups run in no order, so any two of them conflict; in kernels with fences or ordered atomics,
-reads of another workgroup's
-data may be ordered by those and are not judged.
+reads are marked only in tensors that the kernel both reads and writes. Workgroups run in no order, so any two of them
+conflict; in kernels with fences or ordered atomics, reads of another workgroup's data may be ordered by those and are
+not judged. A tensor copy acts as the first lane of its wave.
 """
 
 from __future__ import annotations
@@ -119,6 +118,8 @@ class Touch:
     value: Any = None
     n: int | None = None
     run: slice | None = None  # all cells in order, without a gap
+    lanes: Any = None  # the machine's lanes that do it, where its elements are no lanes (tensor copies)
+    is_between: bool = False  # after the signal of a split barrier: its wait does not order it
 
     def find_run(self) -> None:
         """Note that the (ascending) cells of all lanes follow each other."""
@@ -175,6 +176,7 @@ class GlobalRaces:
         self.tracked = tracked
         self.open: dict[int, RegionShadow] = {}
         self._own: dict[tuple, Any] = {}
+        self.signalled: set[int] = set()  # machines between signal and wait
 
     def shadow(self, region: Region) -> RegionShadow:
         if region.shadow is None:
@@ -205,9 +207,12 @@ class GlobalRaces:
         self, machine: Any, site: int, region: Region, off: Any, nbytes: int, m: Any, value: Any, n: int | None
     ) -> None:
         """Check a store against earlier accesses, then mark its cells."""
-        touch = self.touch(machine, site, region, off, nbytes, m, "write")
+        self.write(self.touch(machine, site, region, off, nbytes, m, "write"), value, n)
+
+    def write(self, touch: Touch, value: Any, n: int | None) -> None:
+        """Check and mark a store."""
         touch.value, touch.n = value, n
-        shadow = touch.shadow
+        shadow, m = touch.shadow, touch.m
         ascending = is_ascending(touch.cell, touch.k)
         if ascending and m is None:
             touch.find_run()
@@ -217,28 +222,50 @@ class GlobalRaces:
             self.judge(touch, touch.marks(shadow.readers), "reads")
         own = touch.own_marks
         touch.set_marks(shadow.writers, own)
-        shadow.note_site(site, touch.cell, touch.k, m)
+        shadow.note_site(touch.site, touch.cell, touch.k, m)
         if not ascending:
             met = touch.marks(shadow.writers) != own
             met = met if m is None else met & expand(m, touch.own.shape)[..., None]
             if met.any():
                 self.same_instruction(touch, met)
         touch.value = None
-        if machine.num_waves > 1:
-            shadow.writes.append(touch)
-            self.open[id(shadow)] = shadow
+        self.keep(touch, shadow.writes)
+
+    def keep(self, touch: Touch, accesses: list[Touch]) -> None:
+        """Keep an access for the waves of its workgroup, which it is unordered with up to the next barrier."""
+        if touch.machine.num_waves > 1:
+            touch.is_between = id(touch.machine) in self.signalled
+            accesses.append(touch)
+            self.open[id(touch.shadow)] = touch.shadow
 
     def load(self, machine: Any, site: int, region: Region, off: Any, nbytes: int, m: Any) -> None:
         """Check a load against earlier writes, and mark it where the tensor is written too."""
         if self.tracked is not None and region.number not in self.tracked:
             return
-        touch = self.touch(machine, site, region, off, nbytes, m, "read")
+        self.read(self.touch(machine, site, region, off, nbytes, m, "read"))
+
+    def read(self, touch: Touch) -> None:
+        """Check and mark a load."""
         if touch.shadow.sites:
             self.judge(touch, touch.marks(touch.shadow.writers), "writes")
         self.mark_readers(touch)
-        if machine.num_waves > 1:
-            touch.shadow.reads.append(touch)
-            self.open[id(touch.shadow)] = touch.shadow
+        self.keep(touch, touch.shadow.reads)
+
+    def tile(self, machine: Any, site: int, region: Region, off: Any, tile: Any, value: Any = None) -> None:
+        """A tensor copy reads elements, or (with a value) writes them."""
+        if value is None and self.tracked is not None and region.number not in self.tracked:
+            return
+        first = tile.wave * machine.wave_size
+        own = np.full((1, len(off)), self.own(machine)[tile.group, first], np.int32)
+        shadow = self.shadow(region)
+        cell, k = shadow.span(off[None, :], tile.size)
+        lanes = np.zeros((machine.G, machine.B), bool)
+        lanes[tile.group, first] = True
+        touch = Touch(machine, site, region, shadow, cell, k, own, None, "write" if value is not None else "read", lanes=lanes)
+        if value is None:
+            self.read(touch)
+        else:
+            self.write(touch, value[None, :], None)
 
     def mark_readers(self, touch: Touch) -> None:
         """Mark cells as read; several waves and several workgroups have marks of their own."""
@@ -312,11 +339,18 @@ class GlobalRaces:
         own = np.broadcast_to(touch.own[..., None], chosen.shape)[chosen]
         return cells << 21 | own >> THREAD_BITS, own >> self.wave_shift
 
+    def signal(self, machine: Any) -> None:
+        """The waves of a machine have signalled a split barrier."""
+        self.signalled.add(id(machine))
+
     def close(self) -> None:
-        """A barrier: the workgroups' own accesses so far are ordered."""
+        """A barrier: the workgroups' own accesses so far are ordered, except those between signal and wait."""
         for shadow in self.open.values():
-            shadow.writes, shadow.reads = [], []
-        self.open.clear()
+            shadow.writes, shadow.reads = ([t for t in side if t.is_between] for side in (shadow.writes, shadow.reads))
+            for touch in (*shadow.writes, *shadow.reads):
+                touch.is_between = False
+        self.open = {k: s for k, s in self.open.items() if s.writes or s.reads}
+        self.signalled.clear()
 
     # --- reports -----------------------------------------------------------------------------------------------------
 
@@ -351,7 +385,7 @@ class GlobalRaces:
             Finding(
                 "same-value-write" if same else "race",
                 f"one {who} {verb} `{a.name}` at {where} and another one {earlier} it{equal}",
-                **reporter.at(machine, touch.site, lanes),
+                **(reporter.at(machine, touch.site, lanes if touch.lanes is None else touch.lanes)),
                 tensor=a.name,
                 index=index,
                 offset=offset,
@@ -387,6 +421,8 @@ class GlobalRaces:
         reporter = machine.reporter
         flags = np.zeros(touch.own.shape, bool)
         flags.flat[first] = True
+        if touch.lanes is not None:
+            flags, rival = touch.lanes, None
         cell = int(np.broadcast_to(touch.cell, touch.own.shape).flat[first])
         offset = (cell << touch.shadow.shift) + touch.region.origin - touch.region.start
         g, b = divmod(rival, machine.B) if rival is not None else (None, None)

@@ -1,8 +1,8 @@
 """Races in LDS inside a workgroup: two waves touch a cell, one of them writes, and no barrier lies between.
 
 Accesses are collected from barrier to barrier and judged at the barrier, so the verdict does not depend on the order
-in which the
-simulator ran the waves. An interval without writes costs nothing.
+in which the simulator ran the waves. An interval without writes costs nothing. What a wave accesses between the signal
+and the wait of a split barrier is ordered by neither side of it, so it is judged with both intervals.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class LdsRaces:
     def __init__(self, cell_bytes: int, wave_size: int):
         self.cell_bytes = cell_bytes
         self.wave_shift = wave_size.bit_length() - 1
-        self.open: list[tuple] = []
+        self.open: list[tuple | Access] = []
+        self.between: list[tuple | Access] = []  # those of `open` that waves made after their signal
+        self.carried: list[tuple | Access] = []  # those of the last interval
+        self.signalled: set[int] = set()  # machines between signal and wait
         self.has_writes = False
         self.is_judging = True
         self.serial = 1
@@ -65,27 +68,42 @@ class LdsRaces:
         n: Any = None,
     ) -> None:
         """Record an access; it is expanded to lanes only if the interval has a write."""
-        self.open.append((kind, machine, site, off, nbytes, m, base, value, n))
-        self.has_writes |= kind != "read"
+        self.add(machine, (kind, machine, site, off, nbytes, m, base, value, n))
+
+    def add(self, machine: Any, entry: tuple | Access) -> None:
+        """Record an access of a machine."""
+        self.open.append(entry)
+        self.has_writes |= kind_of(entry) != "read"
+        if self.signalled and id(machine) in self.signalled:
+            self.between.append(entry)
+
+    def signal(self, machine: Any) -> None:
+        """The waves of a machine have signalled a split barrier."""
+        self.signalled.add(id(machine))
 
     def close(self, machine: Any, memory: Any, groups: Any = None) -> list:
         """Judge the interval that ends here and return its accesses; `groups`: the workgroups at the barrier, None for
         all."""
-        entries, self.open = self.open, []
-        if groups is not None:
-            entries = list(map(expanded, entries))
-            self.open = [part for a in entries if len((part := a.of_groups(~groups)).off)]
-            entries = [a.of_groups(groups) for a in entries]
+        (entries, self.open), (ended, self.between) = self.split(self.open, groups), self.split(self.between, groups)
+        (judged, kept) = self.split(self.carried, groups)
+        self.carried = [*kept, *ended]
+        if groups is None:
+            self.signalled.clear()
         for pending_machine in self.machines(entries, machine):
             entries += pending_machine.pending.outstanding()
-        if self.is_judging and (self.has_writes or any(kind_of(e) != "read" for e in entries)):
-            if self.is_apart(memory, entries):
-                self.has_writes = any(kind_of(e) != "read" for e in self.open)
-                return entries
-            writes = [expanded(e) for e in entries if kind_of(e) != "read"]
-            self.judge(machine, memory, writes, [e for e in entries if kind_of(e) == "read"])
-        self.has_writes = any(kind_of(e) != "read" for e in self.open)
+        judged += entries
+        self.has_writes = any(kind_of(e) != "read" for e in (*self.open, *self.carried))
+        if self.is_judging and any(kind_of(e) != "read" for e in judged) and not self.is_apart(memory, judged):
+            writes = [expanded(e) for e in judged if kind_of(e) != "read"]
+            self.judge(machine, memory, writes, [e for e in judged if kind_of(e) == "read"])
         return entries
+
+    def split(self, entries: list, groups: Any) -> tuple[list, list]:
+        """Return the accesses of the workgroups of a mask (None: all), and the rest."""
+        if groups is None or not entries:
+            return entries, []
+        wide = list(map(expanded, entries))
+        return [a.of_groups(groups) for a in wide], [part for a in wide if len((part := a.of_groups(~groups)).off)]
 
     def is_apart(self, memory: Any, entries: list) -> bool:
         """Return whether the interval's writes are all to different cells and its reads to others: the usual case,

@@ -92,6 +92,13 @@ class Watch:
                     self.needless.skip(site)
             self.end_interval(machine, groups, (site,))
 
+    def signal(self, machine: Any) -> None:
+        """The waves of a machine signal a split barrier, whose wait is yet to come."""
+        if self.lds_races is not None:
+            self.lds_races.signal(machine)
+        if self.races is not None:
+            self.races.signal(machine)
+
     def launch_threads(self, machine: Any) -> int:
         total = int(np.prod(machine.launch.config.block))
         return -(-total // machine.wave_size) * machine.wave_size
@@ -191,8 +198,7 @@ class Watch:
         if self.lds_races is not None:
             threads = machine.first_thread + lanes % shape[1]
             access = Access("atomic", site, nbytes, off, threads, lanes // shape[1], None, base)
-            self.lds_races.open.append(access)
-            self.lds_races.has_writes = True
+            self.lds_races.add(machine, access)
 
     def lds_pending(self, machine: Any, site: int, memory: Any, off: Any, nbytes: int, m: Any) -> None:
         if self.state is not None:
@@ -216,14 +222,20 @@ class Watch:
         if self.state is not None:
             self.state.store(memory, "l", off, tile.size, None)
         if self.lds_races is not None:
-            self.lds_races.open.append(self.tile_access("write", machine, site, off, tile))
-            self.lds_races.has_writes = True
+            self.lds_races.add(machine, self.tile_access("write", machine, site, off, tile))
+
+    def global_tile(self, machine: Any, site: int, region: Any, off: Any, tile: Any, value: Any = None) -> None:
+        """A tensor copy reads or (with a value) writes elements of a tensor."""
+        if value is None:
+            self.global_read(region, off, tile.size, None, site)
+        if self.races is not None and not region.is_mapping:
+            self.races.tile(machine, site, region, off, tile, value)
 
     def tile_read(self, machine: Any, site: int, memory: Any, off: Any, tile: Any) -> None:
         if self.state is not None:
             self.state.load_tile(machine, site, memory, off, tile)
         if self.lds_races is not None:
-            self.lds_races.open.append(self.tile_access("read", machine, site, off, tile))
+            self.lds_races.add(machine, self.tile_access("read", machine, site, off, tile))
 
     # --- private -----------------------------------------------------------------------------------------------------
 

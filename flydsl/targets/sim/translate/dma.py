@@ -68,6 +68,8 @@ def tensor_copy(t: FunctionTranslator, op: Any) -> None:
     t.uses_dma = True
     is_load = "load" in op.name
     t.accesses.note("l", "write" if is_load else "read", None, 2)
+    if not is_load:
+        t.accesses.note("g", "write", None, 2)
     groups = "".join(f"{t.operand_array(v)}, " for v in list(op.operands)[:4])
     t.emit(call(f"M.tensor_dma.{'load' if is_load else 'store'}", t.site(), f"({groups})", t.mask))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 MATRIX = "sums inside matrix instructions (rounded once; the chip's order is not published)"
 TRANSCENDENTAL = "transcendental functions (within 2 ulp)"
 LDS_LATENCY = "LDS stores (finished at a bare s_barrier)"
-SPLIT = "split barriers (the wait counts as the barrier)"
+SPLIT = "split barriers (waves meet at the wait; the race check tells what runs before it)"
 FENCES = "order by fences and ordered atomics (reads of other workgroups are not judged)"
 EXACT_MATH = frozenset("abs copysign floor ceil trunc round roundeven fma ctlz cttz ctpop isnan sqrt".split())
 ROCDL_MATH = ("exp2", "exp", "log", "sin", "cos", "rcp", "rsq", "sqrt", "tanh")
