@@ -15,12 +15,12 @@ from typing import Any
 from . import int_tuple as it
 from . import layout as ly
 from . import measure, modes, view
-from .compose import coalesce, composition
+from .compose import coalesce, composition, layout_of
 from .coords import crd2idx, get_1d_coord, get_flat_coord, idx2crd
 from .deviations import find_deviation
 from .divide import flat_divide, logical_divide, tiled_divide, zipped_divide
 from .errors import LayoutError, OperandType
-from .inverse import complement, left_inverse, right_inverse
+from .inverse import complement, gap_leaves, left_inverse, right_inverse
 from .layout import ComposedLayout, Layout
 from .leaf import Sym
 from .parse import parse, parse_path
@@ -67,8 +67,10 @@ def _unchecked_layout(shape: Any, stride: Any) -> Layout:
 
 
 def _complement(layout: Any, *bound: Any) -> Any:
-    """`*` as the bound counts as 0, as in the arithmetic."""
-    return complement(layout, *(0 if b is None else b for b in bound))
+    """`*` as the bound counts as 0 wherever it is divided by a number."""
+    if bound != (None,):
+        return complement(layout, *bound)
+    return ly.on_outer(lambda l: layout_of(*gap_leaves(l, None, True)), layout)
 
 
 def _slice(x: Any, coord: Any) -> Any:

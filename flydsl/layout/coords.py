@@ -13,8 +13,8 @@ from . import leaf
 from .errors import DivisionByZero, OperandType, ProfileMismatch
 from .int_tuple import (
     IntTuple,
+    as_coordinate,
     as_modes,
-    basis_tuple,
     coord_add,
     product,
     to_str,
@@ -28,7 +28,8 @@ from .swizzle import CoordSwizzle, Swizzle, apply_swizzle
 
 @operation
 def crd2idx(coord: IntTuple, layout: Any) -> Any:
-    """Return the index of a coordinate; with basis strides the index is itself a coordinate tuple.
+    """Return the index of a coordinate; with basis strides the index is itself a coordinate, a
+    basis leaf where only one leaf has such a stride.
 
     Each coordinate leaf may stand for a whole mode, which it then walks first mode fastest; the
     last
@@ -36,11 +37,30 @@ def crd2idx(coord: IntTuple, layout: Any) -> Any:
     Raises ProfileMismatch: the coordinate nests deeper than the layout or has another rank.
     """
     expect_layout(layout)
-    if type(coord) is tuple and len(coord) == 1 and type(layout.shape) is not tuple:
-        coord = coord[0]
+    return _evaluate(fitted(coord, layout), layout)
+
+
+def fitted(coord: IntTuple, layout: Any) -> IntTuple:
+    """Return a coordinate weakly congruent to the layout: rank-1 tuples above its leaves are
+    unwrapped, anything else that does not fit is refused.
+    """
+    if type(coord) is not tuple or weakly_congruent(coord, layout.shape):
+        return coord
+    coord = _unwrapped(coord, layout.shape)
     if not weakly_congruent(coord, layout.shape):
         raise ProfileMismatch(f"is_profile_weakly_congruent({to_str(coord)}, {layout}) is False")
-    return _evaluate(coord, layout)
+    return coord
+
+
+def _unwrapped(coord: IntTuple, shape: IntTuple) -> IntTuple:
+    """Return the coordinate without rank-1 tuples which meet a leaf of the shape."""
+    if type(coord) is not tuple:
+        return coord
+    if type(shape) is not tuple:
+        return _unwrapped(coord[0], shape) if len(coord) == 1 else coord
+    if len(coord) != len(shape):
+        return coord
+    return tuple([_unwrapped(c, s) for c, s in zip(coord, shape)])
 
 
 def _evaluate(coord: IntTuple, layout: Any) -> Any:
@@ -57,26 +77,28 @@ def apply_inner(inner: Any, index: IntTuple) -> Any:
         return apply_swizzle(index, inner)
     if type(inner) is CoordSwizzle:
         return inner(index)
-    return _evaluate(index, inner)
+    return _evaluate(as_coordinate(index), inner)
+
+
+def coordinate_at(coord: IntTuple, layout: Any) -> IntTuple:
+    """Return the index of a fitting coordinate, as a tuple wherever the layout gives coordinates."""
+    index = _evaluate(coord, layout)
+    return coord_add(coprofile_of(layout), index) if type(index) is Basis else index
 
 
 def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> IntTuple:
-    """Return sum(coord * stride); leaves of basis strides become coordinate tuples."""
+    """Return sum(coord * stride); the sum of several basis leaves is a coordinate tuple."""
     if type(shape) is not tuple:
         if type(coord) is tuple or type(stride) is tuple:
             raise ProfileMismatch(f"{to_str(coord)} does not fit {to_str(shape)}:{to_str(stride)}")
-        step = leaf.mul(0 if coord is None else coord, stride)
-        return basis_tuple(step.value, step.modes) if type(step) is Basis else step
+        return leaf.mul(0 if coord is None else coord, stride)
     if type(stride) is not tuple or len(stride) != len(shape):
         raise ProfileMismatch(f"shape {to_str(shape)} and stride {to_str(stride)} nest differently")
     coords = coord if type(coord) is tuple else split(coord, shape)
     result: IntTuple = 0
     for c, s, d in zip(coords, shape, stride):
         term = _index(c, s, d)
-        if type(result) is not tuple and type(term) is not tuple:
-            result = leaf.add(result, term)
-        else:
-            result = coord_add(result, term)
+        result = coord_add(result, term)
     return result
 
 
@@ -93,12 +115,9 @@ def split(coord: Any, shape: tuple) -> list:
 
 
 def _checked_index(index: IntTuple, layout: Any) -> IntTuple:
-    """Return the index as a leaf where the layout is one; refuse what does not fit."""
+    """Return the index with leaves where the layout has them; refuse what does not fit."""
     expect_plain(layout)
-    if type(index) is tuple and len(index) == 1 and type(layout.shape) is not tuple:
-        index = index[0]
-    if not weakly_congruent(index, layout.shape):
-        raise ProfileMismatch(f"is_profile_weakly_congruent({to_str(index)}, {layout}) is False")
+    index = fitted(index, layout)
     layout.flat()
     return index
 
@@ -181,4 +200,4 @@ def all_indices(layout: Any) -> list:
     pictures.
     """
     count = product(layout.shape)
-    return [_evaluate(i, layout) for i in range(count)]
+    return [coordinate_at(i, layout) for i in range(count)]

@@ -16,13 +16,22 @@ from typing import Any
 
 from . import leaf
 from .compose import canonical_pair, composition, points_within
-from .coords import all_indices, crd2idx, idx2crd
+from .coords import all_indices, coordinate_at, crd2idx, idx2crd
 from .divide import _as_divisor, flat_divide, logical_divide, tiled_divide, zipped_divide
-from .errors import DivisionByZero, LayoutError, NotDivisible, NotInjective
+from .errors import (
+    BasisMismatch,
+    DivisionByZero,
+    LayoutError,
+    NotDivisible,
+    NotInjective,
+    OperandType,
+)
 from .int_tuple import (
     as_modes,
     ceil_div,
     congruent,
+    elem_less,
+    equal,
     int_tuple_product_each,
     leaves,
     map_leaves,
@@ -61,6 +70,7 @@ _PRODUCTS = {
     "blocked_product": blocked_product,
     "raked_product": raked_product,
 }
+_COMPARISONS = {"elem_less": elem_less, "equal": equal}
 _OPERATIONS = {
     "complement": complement,
     "left_inverse": left_inverse,
@@ -127,7 +137,7 @@ def broken_basis(operands: list, result: Any, op: str) -> str | None:
     inner = operands[1]
     if isinstance(inner, Tile) or not any(isinstance(d, leaf.Basis) for d in leaves(inner.stride)):
         return None
-    return broken_composition(operands, result, op)
+    return broken_composition(operands[:1] + [_with_numbers(inner, 3)], _with_numbers(result, 3), op)
 
 
 def _broken_leaves(a: Layout, inner: Layout, shape: Any, stride: Any) -> str | None:
@@ -149,11 +159,11 @@ def _differs(a: Layout, inner: Layout, part: Layout) -> str | None:
     if product(part.shape) != product(inner.shape):
         return f"it has {product(part.shape)} elements, the law asks for {product(inner.shape)}"
     if any(isinstance(d, leaf.Basis) for d in leaves(inner.stride)):
-        points = [(i, crd2idx.uncached(i, inner)) for i in range(product(inner.shape))]
+        points = [(i, coordinate_at(i, inner)) for i in range(product(inner.shape))]
     else:
         points = points_within(list(zip(*inner.flat())), product(a.shape), 4 * LIMIT) or []
     for i, index in points:
-        got, wanted = crd2idx.uncached(i, part), crd2idx.uncached(index, a)
+        got, wanted = coordinate_at(i, part), coordinate_at(index, a)
         if got != wanted:
             return f"at {i} it gives {to_str(got)}, the law asks for {to_str(wanted)}"
     return None
@@ -183,13 +193,50 @@ def broken_complement(operands: list, result: Any, op: str) -> str | None:
     if 0 in leaves(r.shape):
         return "it has no elements"
     bound = operands[1] if len(operands) > 1 else cosize(a)
-    if not _enumerable(a, r) or type(bound) is not int:
+    if type(bound) is not int:
         return None
+    if not _enumerable(a, r):
+        return _missed_index(a, r, bound)
     if product(r.shape) <= 0 < bound or bound <= 0:
         return f"it has {product(r.shape)} elements"
     ones = [(s, d) for s, d in zip(*a.flat()) if d != 0] or [(1, 0)]
     filtered = Layout(tuple(s for s, _ in ones), tuple(d for _, d in ones))
     return _not_a_bijection(filtered, r, bound)
+
+
+def _missed_index(a: Layout, rest: Layout, bound: int) -> str | None:
+    """As `_not_a_bijection` for layouts too large to enumerate: tries the indices around every
+    stride and every end of a leaf.
+    """
+    if not (isinstance(a, Layout) and isinstance(rest, Layout) and a.is_static and rest.is_static):
+        return None
+    pairs = [p for side in (a, rest) for p in zip(*side.flat()) if p[1] != 0 and p[0] != 1]
+    if any(s < 1 or d < 0 for s, d in pairs):
+        return None
+    pairs.sort(key=lambda p: p[1])
+    marks = {d for _, d in pairs} | {s * d for s, d in pairs}
+    marks |= {(e // d) * d for e in marks for _, d in pairs}
+    for i in sorted({m + k for m in marks for k in (-1, 0, 1)}):
+        ways = _ways(i, pairs) if i >= 0 else 1
+        if ways > 1 or ways == 0 and i < bound:
+            return f"index {i} is reached {ways} times"
+    return None
+
+
+def _ways(index: int, pairs: list[tuple[int, int]]) -> int:
+    """Return in how many ways (at most 2) index is a sum of c * d with 0 <= c < s for the (s, d)
+    of `pairs`, which ascend by d.
+    """
+    if not pairs:
+        return int(index == 0)
+    s, d = pairs[-1]
+    below = sum((n - 1) * step for n, step in pairs[:-1])
+    found = 0
+    for c in range(max(-((below - index) // d), 0), min(s - 1, index // d) + 1):
+        found += _ways(index - c * d, pairs[:-1])
+        if found > 1:
+            return 2
+    return found
 
 
 def _not_a_bijection(a: Layout, rest: Layout, bound: int) -> str | None:
@@ -209,8 +256,8 @@ def broken_left_inverse(operands: list, result: Any, op: str) -> str | None:
     if product(r.shape) <= 0:
         return f"it has {product(r.shape)} elements"
     for i in range(product(a.shape)):
-        index = crd2idx.uncached(i, a)
-        back = crd2idx.uncached(index, r)
+        index = coordinate_at(i, a)
+        back = coordinate_at(index, r)
         if back != i:
             return f"l({i}) = {index} maps back to {back}"
     return None
@@ -222,7 +269,7 @@ def broken_right_inverse(operands: list, result: Any, op: str) -> str | None:
     if not _enumerable(a, r):
         return None
     for i in range(product(r.shape)):
-        value = crd2idx.uncached(crd2idx.uncached(i, r), a)
+        value = coordinate_at(coordinate_at(i, r), a)
         if [v for v in leaves(value) if v] != [i][: i > 0]:
             return f"r({i}) is taken to {to_str(value)}"
     return None
@@ -337,7 +384,7 @@ def broken_recast(operands: list, result: Any, op: str) -> str | None:
     a, r = _small_leaves(a, r)
     before = Counter(i * old + b for i in all_indices(a) for b in range(old))
     after = Counter(i * new + b for i in all_indices(r) for b in range(new))
-    most = max(before.values())
+    most = max(before.values(), default=0)
     wrong = next((b for b in sorted(before | after) if not 0 < after[b] <= most), None)
     return None if wrong is None else f"bit {wrong}: {before[wrong]} times before, {after[wrong]} after"
 
@@ -414,16 +461,59 @@ def undefined_quotient(operands: list, result: Any, op: str) -> str | None:
 
 
 def undefined_index(operands: list, result: Any, op: str) -> str | None:
-    """With any number in place of the dynamic index the same call divides by zero."""
+    """With any numbers in place of the dynamic leaves the same call divides by zero."""
     index, layout = operands
-    if tuple_is_static(index):
+    if tuple_is_static(index) and layout.is_static:
         return None
     number = map_leaves(lambda i: 0 if isinstance(i, Sym) else i, index)
     try:
-        idx2crd(number, layout)
+        idx2crd(number, _with_numbers(layout, 3))
     except DivisionByZero as error:
         return f"index {to_str(number)}: {error.condition}"
     return None
+
+
+def undefined_comparison(operands: list, result: Any, op: str) -> str | None:
+    """With any number in place of the dynamic leaves the same comparison is refused."""
+    if all(map(_is_static, operands)):
+        return None
+    numbers = [_with_numbers(x, 3) for x in operands]
+    try:
+        _COMPARISONS[op](*numbers)
+    except (BasisMismatch, OperandType) as error:
+        return f"{' ; '.join(map(to_str, numbers))}: {error.condition}"
+    return None
+
+
+def broken_tv(operands: list, result: Any, op: str) -> str | None:
+    """tv(t, v) lies in the tile where mode by mode, values inside threads, the thread layout
+    has t and the value layout has v.
+    """
+    threads, vals = operands
+    tile, tv = result
+    if not _enumerable(threads, vals, tv):
+        return None
+    sizes = [[product(m.shape) for m in layout_modes(x)] for x in operands]
+    sizes = [s + [1] * (len(as_modes(tile)) - len(s)) for s in sizes]
+    for t in range(product(threads.shape)):
+        for v in range(product(vals.shape)):
+            places, rest = [], coordinate_at((t, v), tv)
+            for n in as_modes(tile):
+                places.append(rest % n)
+                rest //= n
+            at = [0, 0]
+            for k, c in enumerate(places):
+                at[0] += _mode_index(threads, k, c // sizes[1][k])
+                at[1] += _mode_index(vals, k, c % sizes[1][k])
+            if at != [t, v] or rest:
+                return f"thread {t}, value {v} lies where the layouts have {at[0]} and {at[1]}"
+    return None
+
+
+def _mode_index(layout: Layout, mode: int, coord: int) -> int:
+    """Return the index of a coordinate along one mode; a mode that is not there has only 0."""
+    modes = layout_modes(layout)
+    return coordinate_at(coord, modes[mode]) if mode < len(modes) else 0
 
 
 TABLE: tuple[Deviation, ...] = (
@@ -501,6 +591,14 @@ TABLE: tuple[Deviation, ...] = (
         ("recast_layout", ("(4,8):(1,4)", "6", "8"), "(3,24):(1,1)"),
     ),
     Deviation(
+        "tv-not-compact",
+        ("make_layout_tv",),
+        "the thread or the value layout leaves out numbers or has them twice: no map gives each "
+        "thread and value its place, so we refuse",
+        broken_tv,
+        ("make_layout_tv", ("(3,7):(32,32)", "(2,2):(1,1)"), "(6,14) ; (21,4):(1,21)"),
+    ),
+    Deviation(
         "ceil-div-negative",
         ("ceil_div",),
         "a negative dividend is rounded toward zero after adding the divisor; we round up",
@@ -533,10 +631,18 @@ TABLE: tuple[Deviation, ...] = (
     Deviation(
         "index-by-stride-zero",
         ("idx2crd", "get_flat_coord", "get_1d_coord"),
-        "a dynamic index into an extent above 1 with stride 0 divides by zero when it runs; we "
-        "refuse it while tracing, as the reference does for static indices",
+        "a dynamic index into an extent above 1 with stride 0, or modulo an extent 0, divides by "
+        "zero when it runs; we refuse it while tracing, as the reference does for static indices",
         undefined_index,
         ("get_1d_coord", ("?{div=2}", "(32,2):(0,32)"), "?"),
+    ),
+    Deviation(
+        "compare-kinds",
+        ("elem_less", "equal"),
+        "a basis leaf is not ordered and a layout is no integer: the reference refuses that too, "
+        "but not where another leaf is dynamic",
+        undefined_comparison,
+        ("elem_less", ("2", "(1E0,?)"), "i1"),
     ),
 )
 
@@ -545,11 +651,19 @@ def find_deviation(op: str, args: Any, expected: str, ours: str | None) -> Devia
     """Return the row which explains that `expected` differs from ours (None: refused), or None."""
     operands = [parse(a) for a in args]
     for row in TABLE:
-        if op not in row.ops or not counterexample(row, op, operands, parse(expected)):
+        if op not in row.ops or not counterexample(row, op, operands, parse_result(expected)):
             continue
-        if ours is None or not counterexample(row, op, operands, parse(ours)):
+        if ours is None or not counterexample(row, op, operands, parse_result(ours)):
             return row
     return None
+
+
+def parse_result(text: str) -> Any:
+    """Return the value of a printed result, which may be two values, or a truth value."""
+    if text in ("i1", "true", "false"):
+        return text
+    parts = [parse(part) for part in text.split(" ; ")]
+    return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def counterexample(row: Deviation, op: str, operands: list, result: Any) -> str | None:

@@ -202,18 +202,25 @@ def product(x: IntTuple) -> Any:
     return total
 
 
+def star_product(x: IntTuple) -> Any:
+    """Return the product of all leaves as the operations give it: a single `*` stays one."""
+    while type(x) is tuple and len(x) == 1:
+        x = x[0]
+    return None if x is None else product(x)
+
+
 @operation
 def int_tuple_product(x: IntTuple) -> Any:
-    """Return the product of all leaves; `*` counts as 0."""
+    """Return the product of all leaves; `*` among others counts as 0."""
     _refuse_layouts(x)
-    return product(x)
+    return star_product(x)
 
 
 @operation
 def int_tuple_product_each(x: IntTuple) -> IntTuple:
     """Return the product of each top-level mode."""
     _refuse_layouts(x)
-    return tuple([i if type(i) is not tuple else product(i) for i in x]) if type(x) is tuple else x
+    return tuple([star_product(i) for i in x]) if type(x) is tuple else x
 
 
 @operation
@@ -225,7 +232,7 @@ def int_tuple_product_like(x: IntTuple, guide: IntTuple) -> IntTuple:
 
 def _product_like(x: IntTuple, guide: IntTuple) -> IntTuple:
     if type(guide) is not tuple:
-        return product(x)
+        return star_product(x)
     modes = as_modes(x)
     if len(modes) < len(guide):
         raise RankMismatch(f"{to_str(x)} has fewer modes than {to_str(guide)}")
@@ -238,25 +245,25 @@ def _refuse_layouts(*operands: Any) -> None:
             raise OperandType(f"expected an integer tuple, got {type(x).__name__} `{x}`")
 
 
-def _zip_left(name: str, fn: Callable, a: IntTuple, b: IntTuple) -> IntTuple:
+def _zip_left(fn: Callable, a: IntTuple, b: IntTuple) -> IntTuple:
     """Apply `fn` to matching leaves; a right side with fewer modes serves the first modes of
-    the left one.
+    the left one. Coordinates which basis leaves stand for are added as such.
     """
+    if fn is leaf.add and (type(a) is Basis or type(b) is Basis):
+        return coord_add(a, b)
     if type(a) is not tuple:
         if type(b) is tuple:
             raise ProfileMismatch(f"the leaf {to_str(a)} meets the tuple {to_str(b)}")
         return fn(a, b)
     right = as_modes(b)
-    out = [_zip_left(name, fn, x, y) for x, y in zip(a, right)]
+    out = [_zip_left(fn, x, y) for x, y in zip(a, right)]
     return tuple(out) + a[len(right) :] + right[len(a) :]
 
 
 def _arithmetic(name: str, fn: Callable, doc: str) -> Callable:
     def apply(a: IntTuple, b: IntTuple) -> IntTuple:
         _refuse_layouts(a, b)
-        if type(a) is Basis and type(b) is tuple and fn is leaf.add:
-            return coord_add(basis_tuple(a.value, a.modes), b)
-        return _zip_left(name, fn, a, b)
+        return _zip_left(fn, a, b)
 
     apply.__name__ = apply.__qualname__ = f"int_tuple_{name}"
     apply.__doc__ = doc + " leaf by leaf; modes which only one side has keep their value."
@@ -278,11 +285,18 @@ def _divide_through(fn: Callable, a: IntTuple, b: IntTuple) -> IntTuple:
         return fn(a, product(b) if type(b) is tuple else b)
     if type(b) is tuple:
         return tuple([_divide_through(fn, x, y) for x, y in zip(a, b)]) + a[len(b) :]
+    return _consume(fn, a, b)[0]
+
+
+def _consume(fn: Callable, a: IntTuple, b: Any) -> tuple[IntTuple, Any]:
+    """Return (a divided by the scalar b, what is left of b after these leaves)."""
+    if type(a) is not tuple:
+        return fn(a, b), fn(b, a)
     out = []
     for x in a:
-        out.append(_divide_through(fn, x, b))
-        b = fn(b, product(x))
-    return tuple(out)
+        quotient, b = _consume(fn, x, b)
+        out.append(quotient)
+    return tuple(out), b
 
 
 @operation
@@ -360,6 +374,8 @@ def slice_tuple(x: IntTuple, coord: IntTuple) -> tuple:
     """
     if type(coord) is not tuple:
         return (x,) if coord is None else ()
+    if type(x) is not tuple and len(coord) == 1:
+        return slice_tuple(x, coord[0])
     if type(x) is not tuple or len(x) != len(coord):
         raise ProfileMismatch(f"coordinate {to_str(coord)} does not fit {to_str(x)}")
     return sum([slice_tuple(i, c) for i, c in zip(x, coord)], ())
@@ -371,6 +387,8 @@ def dice_tuple(x: IntTuple, coord: IntTuple) -> tuple:
     """
     if type(coord) is not tuple:
         return () if coord is None else (x,)
+    if type(x) is not tuple and len(coord) == 1:
+        return dice_tuple(x, coord[0])
     if type(x) is not tuple or len(x) != len(coord):
         raise ProfileMismatch(f"coordinate {to_str(coord)} does not fit {to_str(x)}")
     return sum([dice_tuple(i, c) for i, c in zip(x, coord)], ())
@@ -392,10 +410,20 @@ def basis_tuple(value: Any, modes: tuple) -> IntTuple:
     return value
 
 
+def as_coordinate(x: IntTuple) -> IntTuple:
+    """Return the coordinate tuple which a basis leaf stands for, or `x` itself."""
+    return basis_tuple(x.value, x.modes) if type(x) is Basis else x
+
+
 def coord_add(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Return the sum of two coordinates, where the shorter one is filled up with zeros."""
+    """Return the sum of two coordinates, where the shorter one is filled up with zeros.
+
+    A basis leaf is the coordinate it stands for; added to 0 it stays a leaf.
+    """
     if type(a) is not tuple and type(b) is not tuple:
-        return leaf.add(a, b)
+        if type(a) is not Basis or type(b) is not Basis:
+            return leaf.add(a, b)
+    a, b = as_coordinate(a), as_coordinate(b)
     if type(a) is not tuple or type(b) is not tuple:
         if leaf.is_value(a, 0) or leaf.is_value(b, 0):
             return b if leaf.is_value(a, 0) else a

@@ -47,7 +47,7 @@ def gap_leaves(layout: Layout, bound: Any, exact: bool) -> tuple[list, list]:
         return [bound], [1]
     shapes, strides, last = [], [], 1
     for s, d in modes:
-        if type(last) is int and type(d) is int and (d < last or exact and d % last):
+        if type(last) is int and type(d) is int and d % last and _leaves_hole(d, last, bound, exact):
             raise NotInjective(f"stride {d} is no multiple of {last}, where the modes below it end")
         shapes.append(leaf.div(d, last))
         strides.append(last)
@@ -55,6 +55,13 @@ def gap_leaves(layout: Layout, bound: Any, exact: bool) -> tuple[list, list]:
     shapes.append(leaf.ceil_div(bound, last))
     strides.append(last)
     return merge_leaves(shapes, strides)
+
+
+def _leaves_hole(stride: int, end: int, bound: Any, exact: bool) -> bool:
+    """Return whether no count of copies of what ends at `end` fills the indices below `stride`
+    (and below `bound`) once.
+    """
+    return stride < end or exact and (type(bound) is not int or stride // end * end < bound)
 
 
 def _positive_modes(layout: Layout) -> list[tuple]:

@@ -232,7 +232,7 @@ def add(a: Any, b: Any) -> Any:
     if type(a) is int and type(b) is int:
         return a + b
     if b is None or type(b) is int and b == 0:
-        return a
+        return 0 if a is None else a
     if a is None or type(a) is int and a == 0:
         return b
     if type(a) is Basis and type(b) is Basis and a.modes == b.modes:
@@ -246,7 +246,7 @@ def sub(a: Any, b: Any) -> Any:
     if type(a) is int and type(b) is int:
         return a - b
     if b is None or type(b) is int and b == 0:
-        return a
+        return 0 if a is None else a
     if a is None:
         return sub(0, b)
     width, da, db = _dynamic("sub", a, b)
@@ -254,13 +254,21 @@ def sub(a: Any, b: Any) -> Any:
 
 
 def mul(a: Any, b: Any) -> Any:
-    """Return a * b; divs multiply; static 0 and 1 fold; an integer scales a basis leaf."""
+    """Return a * b; divs multiply; static 0 and 1 fold; an integer scales a basis leaf, which
+    keeps its path even at 0.
+    """
     ta, tb = type(a), type(b)
+    if ta is int and tb is int:
+        return a * b
+    if ta is Basis:
+        if tb is Basis:
+            raise BasisMismatch(f"mul is not defined between {a} and {b}")
+        return Basis(mul(a.value, b), a.modes)
+    if tb is Basis:
+        return Basis(mul(a, b.value), b.modes)
     if a is None or b is None:
         return 0
     if ta is int:
-        if tb is int:
-            return a * b
         if a == 0:
             return 0
         if a == 1:
@@ -270,12 +278,6 @@ def mul(a: Any, b: Any) -> Any:
             return 0
         if b == 1:
             return a
-    if ta is Basis:
-        if tb is Basis:
-            raise BasisMismatch(f"mul is not defined between {a} and {b}")
-        return Basis(mul(a.value, b), a.modes)
-    if tb is Basis:
-        return Basis(mul(a, b.value), b.modes)
     width, da, db = _dynamic("mul", a, b)
     return emit("mul", a, b, width, da * db)
 

@@ -16,6 +16,7 @@ from .int_tuple import (
     leaves,
     map_leaves,
     product,
+    star_product,
     tuple_depth,
     tuple_rank,
 )
@@ -47,7 +48,7 @@ def depth(x: Any) -> int:
 @operation
 def size(x: Any) -> Any:
     """Return the number of elements in the domain: the product of the shape."""
-    return product(_shape_of(x))
+    return star_product(_shape_of(x))
 
 
 @operation

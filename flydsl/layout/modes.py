@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .coords import _evaluate, crd2idx
-from .errors import ModeOutOfRange, OperandType, ProfileMismatch, RankMismatch
+from .coords import _evaluate, crd2idx, fitted
+from .errors import ModeOutOfRange, OperandType, RankMismatch
 from .int_tuple import (
     IntTuple,
     as_modes,
@@ -20,7 +20,6 @@ from .int_tuple import (
     slice_tuple,
     to_str,
     tuple_rank,
-    weakly_congruent,
     zip_tuple,
 )
 from .layout import ComposedLayout, Layout, get_mode, on_outer
@@ -202,8 +201,7 @@ def _fully_unwrapped(x: IntTuple) -> IntTuple:
 
 def slice_with_offset(layout: Any, coord: IntTuple) -> tuple[Any, IntTuple]:
     """Return (the sliced layout, the index of the fixed coordinates)."""
-    if not weakly_congruent(coord, layout.shape):
-        raise ProfileMismatch(f"is_profile_weakly_congruent({to_str(coord)}, {layout}) is False")
+    coord = fitted(coord, layout)
     return _lift(_slice_tuple, layout, coord), _evaluate(coord, layout)
 
 

@@ -142,7 +142,7 @@ def add_offset(ptr: Ptr, offset: Any) -> Ptr:
     """
     if not isinstance(ptr, Ptr):
         raise OperandType("expected a pointer", "add_offset", (ptr, offset))
-    known = offset.div if type(offset) is Sym else offset
+    known = offset.div if type(offset) is Sym else 0 if offset is None else offset
     if type(known) is not int:
         raise OperandType(f"expected an integer offset, got {to_str(offset)}", "add_offset", (ptr, offset))
     if known == 0:
