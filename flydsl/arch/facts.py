@@ -9,10 +9,12 @@ Sources, named in the family modules by these letters:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from flydsl.utils.record import record
 
 
-@dataclass(frozen=True)
+@record
 class LdsFacts:
     """Local data share of one workgroup.
 
@@ -31,7 +33,7 @@ class LdsFacts:
         return -(-used_bytes // self.granule_bytes) * self.granule_bytes
 
 
-@dataclass(frozen=True)
+@record
 class RegisterFacts:
     """Register file of one SIMD, in registers per lane at the chip's default wave size."""
 
@@ -52,7 +54,7 @@ class RegisterFacts:
         return -(-used // self.vgpr_granule) * self.vgpr_granule
 
 
-@dataclass(frozen=True)
+@record
 class WaitcntFields:
     """Bit fields of the one-word `s_waitcnt`; each counter is a tuple of (bit, width) pieces, low first."""
 
@@ -83,7 +85,7 @@ class WaitcntFields:
         return word
 
 
-@dataclass(frozen=True)
+@record
 class BufferFacts:
     """Fourth word of a buffer descriptor."""
 
@@ -97,7 +99,7 @@ class BufferFacts:
         return self.flags | (3 if bounded else 2) << 28
 
 
-@dataclass(frozen=True)
+@record
 class CodeObjectFacts:
     """What the ELF file of a kernel says about its chip."""
 
@@ -106,7 +108,7 @@ class CodeObjectFacts:
     version: int = 6
 
 
-@dataclass(frozen=True)
+@record
 class Chip:
     """One compile target.
 

@@ -7,12 +7,12 @@ selects the rules in `targets/`; `copy_rows` has the instructions. Tensor DMA is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
 from flydsl import arch as chips
 from flydsl.layout import Layout, recast_layout
+from flydsl.utils.record import record
 
 from .elements import bit_width, is_float, is_int, split_vector
 from .errors import (
@@ -32,7 +32,7 @@ BUFFER = "#fly_rocdl.buffer_desc"
 _POINTERS = (GLOBAL, SHARED, REGISTER, GENERIC)
 
 
-@dataclass(frozen=True)
+@record
 class CopyOp:
     """Base of the copy operations; `bits` is what one thread moves.
 
@@ -141,7 +141,7 @@ def _check_width(op: CopyOp, allowed: tuple[int, ...]) -> None:
         raise UnsupportedWidth(atom=op.short, bits=op.bits, supported=allowed)
 
 
-@dataclass(frozen=True)
+@record
 class UniversalCopy(CopyOp):
     """A plain load or store of `bits` between any two memories that pointers reach."""
 
@@ -163,7 +163,7 @@ class UniversalCopy(CopyOp):
 CACHE_BITS = 32
 
 
-@dataclass(frozen=True)
+@record
 class BufferCopy(CopyOp):
     """A load or store through a buffer descriptor: out-of-range loads give 0, stores are
     dropped.
@@ -189,7 +189,7 @@ class BufferCopy(CopyOp):
         return f"{self.bits}, cache = {self.cache}" if self.cache else str(self.bits)
 
 
-@dataclass(frozen=True)
+@record
 class BufferCopyLDS(CopyOp):
     """DMA from a buffer to LDS: lane l writes at the wave's LDS address + l * bits/8; counted
     by vmcnt.
@@ -219,7 +219,7 @@ class BufferCopyLDS(CopyOp):
         return self
 
 
-@dataclass(frozen=True)
+@record
 class BufferLoadAsyncLDS(BufferCopyLDS):
     """gfx950: the same DMA, grouped by asyncmark and awaited by wait_asyncmark."""
 
@@ -230,7 +230,7 @@ class BufferLoadAsyncLDS(BufferCopyLDS):
     is_asynchronous: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
+@record
 class GlobalLoadAsyncLDS(BufferCopyLDS):
     """gfx950: DMA from global memory to LDS, grouped by asyncmark and awaited by
     wait_asyncmark.
@@ -253,7 +253,7 @@ _GRANULES: dict[tuple[int, int], str] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class LDSReadTrans(CopyOp):
     """gfx950: 16 lanes read 16 rows of LDS and receive them transposed in units of
     `granularity` bits.
@@ -320,7 +320,7 @@ _INT_RMW = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class UniversalAtomic(CopyOp):
     """A read-modify-write of one value in global memory or LDS, relaxed, in the given scope."""
 
@@ -372,7 +372,7 @@ class UniversalAtomic(CopyOp):
         return super().check(arch)
 
 
-@dataclass(frozen=True)
+@record
 class BufferAtomic(CopyOp):
     """A read-modify-write through a buffer descriptor; out-of-range ones are dropped.
 
@@ -425,7 +425,7 @@ class BufferAtomic(CopyOp):
         return super().check(arch)
 
 
-@dataclass(frozen=True)
+@record
 class CopyAtom:
     """A copy operation on values of `val_bits` bits."""
 

@@ -8,9 +8,8 @@ oracle data writes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from flydsl import arch as chips
+from flydsl.utils.record import record
 
 from .copy_ops import (
     BUFFER,
@@ -33,7 +32,7 @@ from .errors import UnsupportedAtomic, UnsupportedWidth
 LLVM_SPACE = {GENERIC: 0, GLOBAL: 1, SHARED: 3, REGISTER: 5, BUFFER: 8}
 
 
-@dataclass(frozen=True)
+@record
 class CopyRow:
     """How one use of a copy atom becomes an instruction.
 

@@ -11,11 +11,11 @@ section 7) for shapes and blocks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from flydsl import arch as chips
 from flydsl.layout import Layout, size
+from flydsl.utils.record import record
 
 from . import lane_maps
 from .elements import llvm_type, mangled, vector
@@ -42,7 +42,7 @@ _ELEMENT_BITS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class MatrixRow:
     """One instruction; `family` is the key of its rules: mfma, mfma_scale, wmma, wmma_scale.
 

@@ -8,12 +8,12 @@ An atom is a frozen record. It refuses operand types at construction, and shapes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
 from flydsl import arch as chips
 from flydsl.layout import Layout, size
+from flydsl.utils.record import record
 
 from . import lane_maps
 from .elements import FORMAT_CODE, MATRIX_KIND, bit_width, is_int
@@ -21,7 +21,7 @@ from .errors import OutOfRange, UnknownStateField, UnsupportedShape, Unsupported
 from .matrix_rows import ROWS, MatrixRow, find
 
 
-@dataclass(frozen=True)
+@record
 class MmaOp:
     """Base of the MMA atoms: d = a * b + c on one tile of (m, n, k).
 
@@ -178,7 +178,7 @@ def _refuse_shape(op: MmaOp, arch: str) -> None:
     raise UnsupportedShape(atom=op.short, arch=arch, supported=op._alternatives(None))
 
 
-@dataclass(frozen=True)
+@record
 class MFMA(MmaOp):
     """CDNA matrix instruction, wave64: f64, f32, xf32 (`tf32`), f16, bf16, i8, fp8 and bf8."""
 
@@ -231,7 +231,7 @@ class MFMA(MmaOp):
         return (self.a in _OCP or self.b in _OCP) and chips.get(arch).has("fp8_fnuz")
 
 
-@dataclass(frozen=True)
+@record
 class MFMAScale(MmaOp):
     """gfx950 matrix instruction on 8-, 6- and 4-bit floats with one E8M0 scale per 32 values of
     k.
@@ -290,7 +290,7 @@ def wmma_generation(arch: str) -> str | None:
     return next((gen for gen, feature in WMMA_GENERATIONS.items() if chip.has(feature)), None)
 
 
-@dataclass(frozen=True)
+@record
 class WMMA(MmaOp):
     """RDNA and gfx1250 matrix instruction, wave32; `gen` says whose: gfx11, gfx120x or gfx1250."""
 
@@ -363,7 +363,7 @@ class WMMA(MmaOp):
         return row
 
 
-@dataclass(frozen=True)
+@record
 class WMMAScale(MmaOp):
     """gfx1250 matrix instruction on 8-, 6- and 4-bit floats with a scale per 32 or 16 values of
     k.
@@ -409,7 +409,7 @@ class WMMAScale(MmaOp):
         )
 
 
-@dataclass(frozen=True)
+@record
 class UniversalFMA(MmaOp):
     """One multiply and add of one thread, on any chip: d = a * b + c."""
 

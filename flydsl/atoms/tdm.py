@@ -10,11 +10,11 @@ tests/diff/test_atoms_oracle.py compares every word with the reference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from flydsl.layout import leaf
 from flydsl.layout.int_tuple import to_str
+from flydsl.utils.record import record
 
 from .copy_ops import GLOBAL, SHARED, CopyOp
 from .elements import bit_width
@@ -28,7 +28,7 @@ _PAD_INTERVALS = range(1, 9)  # log2 of the interval in dwords: 2 to 256
 _PAD_AMOUNTS = range(1, 129)  # dwords
 
 
-@dataclass(frozen=True)
+@record
 class _TensorDma(CopyOp):
     """What the tensor copies share: one instruction moves a whole tile and is counted by
     tensorcnt.
@@ -39,7 +39,7 @@ class _TensorDma(CopyOp):
     is_whole_tile: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
+@record
 class TDM(_TensorDma):
     """A tile of a raw global tensor to or from LDS, shared out over `warps` warps; direction by
     the memories.
@@ -95,7 +95,7 @@ class TDM(_TensorDma):
 _TENSOR_FACTS = ("tensor_extent", "tensor_stride")
 
 
-@dataclass(frozen=True)
+@record
 class _TiledTensorDma(_TensorDma):
     """One warp's tile `shape` (outermost first) of a tensor seen through a coordinate tensor.
 
@@ -147,7 +147,7 @@ class _TiledTensorDma(_TensorDma):
         return text + (", atomicBarrier = true" if self.atomic_barrier else "")
 
 
-@dataclass(frozen=True)
+@record
 class TensorLoad(_TiledTensorDma):
     """Global tensor to LDS; may insert padding."""
 
@@ -156,7 +156,7 @@ class TensorLoad(_TiledTensorDma):
     spaces: ClassVar[tuple[tuple[str, str], ...]] = ((GLOBAL, SHARED),)
 
 
-@dataclass(frozen=True)
+@record
 class TensorStore(_TiledTensorDma):
     """LDS to global tensor; padding cannot be skipped on the way back."""
 
@@ -269,7 +269,7 @@ def _in_high16(a: Any) -> Any:
     return _shl(_and(a, 0xFFFF), 16)
 
 
-@dataclass(frozen=True)
+@record
 class TileView:
     """What one warp's descriptor says; lists are innermost first.
 

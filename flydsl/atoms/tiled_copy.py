@@ -9,7 +9,6 @@ and thread numbers may be dynamic: the same code infers types, folds statics and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -35,6 +34,7 @@ from flydsl.layout import (
 from flydsl.layout.layout import from_modes, layout_modes, on_outer
 from flydsl.layout.memo import operation
 from flydsl.layout.modes import slice_with_offset
+from flydsl.utils.record import record
 
 from .copy_ops import CopyAtom
 from .errors import AtomError, AtomTooWide, one_of
@@ -42,7 +42,7 @@ from .errors import AtomError, AtomTooWide, one_of
 LayoutLike = Layout | ComposedLayout
 
 
-@dataclass(frozen=True)
+@record
 class TiledCopy:
     """`layout_tv` maps (thread, value) to the column-major index in `tile`; the atom moves part
     of the values.

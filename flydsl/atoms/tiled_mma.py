@@ -8,7 +8,6 @@ shape, put the atom's lane map in place of the cut-out tile, deal what remains t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -34,6 +33,7 @@ from flydsl.layout.int_tuple import IntTuple
 from flydsl.layout.layout import from_modes, layout_modes, on_outer
 from flydsl.layout.memo import operation
 from flydsl.layout.modes import slice_with_offset
+from flydsl.utils.record import record
 
 from .copy_ops import CopyAtom
 from .errors import AtomError, one_of
@@ -44,7 +44,7 @@ LayoutLike = Layout | ComposedLayout
 _MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1), "D": (0, 1)}
 
 
-@dataclass(frozen=True)
+@record
 class TiledMma:
     """`atom_layout` (M, N, K) numbers the waves; `permutation` is a Tile of up to three
     entries, or None.

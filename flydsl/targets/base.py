@@ -6,11 +6,12 @@ other. The compiler and the runtime see these types only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from flydsl.utils.record import record
 
-@dataclass(frozen=True)
+
+@record
 class KernelArg:
     """One kernel argument as the code object describes it: `offset` and `size` in bytes of the kernarg segment.
 
@@ -30,7 +31,7 @@ class KernelArg:
         return self.kind.startswith("hidden_")
 
 
-@dataclass(frozen=True)
+@record
 class KernelInfo:
     """Facts of one compiled kernel, read from its code object.
 

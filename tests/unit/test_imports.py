@@ -12,21 +12,22 @@ LAYERS = {
     "diag": set(),
     "utils.env": set(),
     "utils.logger": {"utils.env"},
+    "utils.record": set(),
     "layout": {"arch"},
-    "arch": {"diag"},
-    "atoms": {"layout", "arch", "diag"},
+    "arch": {"diag", "utils.record"},
+    "atoms": {"layout", "arch", "diag", "utils.record"},
     "ir": {"diag", "utils.env"},
     "dialects": {"ir", "atoms", "layout", "arch", "diag"},
     "expr": {"dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env", "runtime.device", "frontend"},
     "frontend": {"expr", "dialects", "ir", "layout", "diag", "utils.env"},
     "passes": {"dialects", "ir", "atoms", "layout", "arch", "diag"},
     "pipeline": {"passes"},
-    "targets.base": {"diag"},
+    "targets.base": {"diag", "utils.record"},
     "targets.stored_text": set(),
     "targets.rocm": {"targets.base", "passes", "dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env"},
     "targets.sim": {"targets.base", "targets.stored_text", "dialects", "ir", "atoms", "layout", "arch", "diag", "utils.env", "utils.logger"},
 }
-STANDARD_ONLY = ("diag", "utils.env", "utils.logger", "layout", "arch", "atoms")
+STANDARD_ONLY = ("diag", "utils.env", "utils.logger", "utils.record", "layout", "arch", "atoms")
 BINDINGS = "torch_mlir"
 
 
