@@ -17,3 +17,10 @@ def shared(*parts: str) -> Path:
     if not path.exists():
         pytest.skip(f"oracle data absent: {'/'.join(parts)} (set FLYDSL_SHARED)")
     return path
+
+
+def golden_rows() -> list[tuple[str, ...]]:
+    """Return (expression, what the reference printed) of the golden layout records; none without the shared data."""
+    path = Path(os.environ.get("FLYDSL_SHARED") or ROOT.parent / "shared") / "spec" / "golden_layout.tsv"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [tuple(line.split("\t")[:2]) for line in lines if line and not line.startswith("#")]
