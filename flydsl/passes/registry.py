@@ -3,6 +3,7 @@
 import importlib
 import re
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 from flydsl.ir import PassManager, Types, ir
@@ -29,8 +30,18 @@ def run_pass(name: str, module: ir.Module, types: Types, arch: str) -> None:
         manager.run(module.operation)
         return
     module_name, needs_arch = PASSES[name]
-    run = importlib.import_module(f"flydsl.passes.{module_name}").run
+    run = _module(module_name).run
     run(module, types, arch) if needs_arch else run(module, types)
+
+
+def load_passes() -> None:
+    """Import every pass."""
+    for module_name, _ in PASSES.values():
+        _module(module_name)
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"flydsl.passes.{name}")
 
 
 def stage_name(name: str) -> str:

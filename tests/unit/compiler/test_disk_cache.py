@@ -220,7 +220,7 @@ def test_toolchain_is_part_of_the_key(program, monkeypatch, tmp_path) -> None:
     (extra / "library.py").write_text("A = 2\n")
     monkeypatch.setattr(disk, "_toolchain", {})
     assert program.compiles() == 1
-    monkeypatch.setattr(disk, "_version", lambda name: "9.9")
+    monkeypatch.setattr(disk, "version_of", lambda name: "9.9")
     monkeypatch.setattr(disk, "_toolchain", {})
     assert program.compiles() == 1
 
