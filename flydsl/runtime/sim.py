@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,9 @@ from typing import Any
 
 from flydsl.diag.errors.simulator import SimFindings
 from flydsl.runtime.kinds import say_once
+from flydsl.runtime.known_arrays import remember
 from flydsl.targets.sim import Allocation, session
+from flydsl.targets.sim.known_memory import known as known_memory
 
 _by_address: dict[int, tuple[str, Any]] = {}
 _providers: list[Callable[[], Iterable[Allocation]]] = []
@@ -37,6 +40,19 @@ def _listed(items: list, item: Any) -> Iterator[None]:
         yield
     finally:
         items.remove(item)
+
+
+class _Redirect(threading.local):
+    to: Callable[[str, int, Callable[[], None]], bool] | None = None
+
+
+_redirect = _Redirect()
+
+
+def redirect(take: Callable[[str, int, Callable[[], None]], bool] | None) -> None:
+    """Ask `take(kernel, stream, again)` before each launch of this thread: it returns whether it has taken the launch,
+    which `again()` makes. None: launches run."""
+    _redirect.to = take
 
 
 @contextmanager
@@ -90,22 +106,30 @@ class SimLoaded:
         given = {array.address for _, array in buffers}
         known = [pair for address, pair in _by_address.items() if address not in given]
         allocations = [allocation(name, array) for name, array in (*buffers, *known)]
+        for name, array in (*buffers, *known):
+            remember(name, array)
         if _providers:
             whole = {(a.address, a.nbytes) for a in allocations}
-            allocations += [a for p in _providers for a in p() if (a.address, a.nbytes) not in whole]
+            provided = [a for p in _providers for a in p()]
+            known_memory.see_all((a.name, a.address, a.address + a.nbytes) for a in provided)
+            allocations += [a for a in provided if (a.address, a.nbytes) not in whole]
 
         def launch(
             kernel: str, grid: tuple, block: tuple, cluster: tuple, smem: int, stream: int, arguments: tuple
         ) -> None:
             if 0 in grid:
                 return
+            if _redirect.to is not None:
+                again = lambda: self.launcher(buffers)(kernel, grid, block, cluster, smem, stream, arguments)
+                if _redirect.to(kernel, stream, again):
+                    return
             started = time.perf_counter()
             options = session.options()
             geometry = {"grid": grid, "block": block, "dynamic_lds_bytes": smem, "cluster": cluster or (1, 1, 1)}
             args = list(arguments)
             dump = session.dump_of(self.program, kernel, geometry, args, allocations, options)
             try:
-                report = self.program.launch(kernel, args=args, allocations=allocations, options=options, **geometry)
+                report = self.program.launch(kernel, args=args, allocations=allocations, options=options, stream=stream, **geometry)
             except SimFindings as e:
                 session.deliver_failure(e.findings, dump)
                 raise

@@ -9,6 +9,8 @@ compared launch by launch: a kernel that is right gives the same under every ord
 from __future__ import annotations
 
 import argparse
+import atexit
+import contextlib
 import hashlib
 import json
 import os
@@ -21,6 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flydsl.diag import SimulatedProgramMissing
+from flydsl.tools import sim_child
 from flydsl.utils import env
 
 _MISSING_TORCH = "torch is not installed: pip install 'flydsl[torch]'\n"
@@ -79,7 +82,10 @@ def checked(program: Sequence[str], devices: int, record: str | None) -> int:
 
 
 def execute(program: Sequence[str], devices: int, record: str | None) -> int:
-    """Run a program as `python` would, on simulated GPUs; return its exit status."""
+    """Run a program as `python` would, on simulated GPUs, which the Python processes that it starts see, too; return
+    its exit status.
+    """
+    sim_child.forget()
     try:
         from flydsl.runtime.torch_cuda import simulated_cuda
     except ModuleNotFoundError as e:
@@ -96,7 +102,7 @@ def execute(program: Sequence[str], devices: int, record: str | None) -> int:
     if record:
         _seed()
     try:
-        with simulated_cuda(devices), sim.observer(recorder):
+        with simulated_cuda(devices), sim.observer(recorder), sim_child.children_see(devices):
             if is_module:
                 sys.path.insert(0, os.getcwd())
                 runpy.run_module(name, run_name="__main__", alter_sys=True)
@@ -109,6 +115,21 @@ def execute(program: Sequence[str], devices: int, record: str | None) -> int:
         if record:
             pathlib.Path(record).write_text(json.dumps(recorder.launches))
     return 0
+
+
+def stay_simulated(devices: int) -> None:
+    """Simulate GPUs until this process ends: one that a program under `flydsl sim` has started.
+
+    Faults end it, or are written to standard error where the parent collects them.
+    """
+    from flydsl import sim
+    from flydsl.runtime.torch_cuda import simulated_cuda
+
+    on_finding = {"": "raise", "collect": "warn"}.get(env.sim.on_finding, env.sim.on_finding)
+    scopes = contextlib.ExitStack()
+    scopes.enter_context(sim.check(on_finding=on_finding))
+    scopes.enter_context(simulated_cuda(devices))
+    atexit.register(scopes.close)
 
 
 def _seed() -> None:

@@ -8,6 +8,7 @@ __all__ = [
     "HipFailed",
     "KernelArguments",
     "MissingHip",
+    "SimulatedCudaCapture",
     "SimulatedCudaDevice",
     "SimulatedCudaForeign",
     "SimulatedProgramMissing",
@@ -54,6 +55,13 @@ class SimulatedCudaDevice(UserError, RuntimeError):
     what = "there is no device cuda:{device}: {count} GPU(s) are simulated"
     why = "device numbers begin at 0"
     fix = "use a smaller number, or simulate more GPUs: `flydsl sim --devices N ...`"
+
+
+class SimulatedCudaCapture(UserError, RuntimeError):
+    code = "FLY_SIM_CUDA_CAPTURE"
+    what = "{call} is not possible while a CUDA graph is captured"
+    why = "{why}"
+    fix = "do it before or after the capture; launch on the stream that captures: pass `torch.cuda.current_stream()`"
 
 
 class SimulatedCudaForeign(Unsupported, RuntimeError):

@@ -1,7 +1,7 @@
 """What stands in for `torch.cuda`: devices and their properties, streams, events, memory figures.
 
 The simulator finishes a launch before the call returns, so every stream is always idle and an event is a moment of
-the host's clock: the
+the host's clock; what they order on a GPU is kept for the check `streams`. The
 time between two events is what the simulator took, and says nothing about a GPU.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +16,10 @@ import torch
 
 from flydsl import arch as chips
 from flydsl.arch.boards import board
-from flydsl.diag import SimulatedCudaForeign
 from flydsl.runtime.device import get_rocm_arch
+from flydsl.runtime.torch_cuda.graphs import current_capture, forbid_while_capturing, graph_classes
 from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
-
-_NO_GRAPH = "a graph replays launches on the GPU: run the program without capture, the results are the same"
+from flydsl.targets.sim.streams import order
 
 
 @dataclass(frozen=True)
@@ -82,12 +80,29 @@ class Stream:
         self.priority = priority
         self.cuda_stream = handle.get("stream_ptr", next(self._handles))
         self.stream_id = self.cuda_stream
+        if not handle:
+            order.add_stream(self.cuda_stream)
 
-    def synchronize(self) -> None: ...
-    def wait_stream(self, stream: Stream) -> None: ...
-    def wait_event(self, event: Event) -> None: ...
+    def synchronize(self) -> None:
+        forbid_while_capturing("Stream.synchronize()")
+        order.synchronize(self.cuda_stream)
+
+    def wait_stream(self, stream: Stream) -> None:
+        order.wait(self.cuda_stream, order.mark(stream.cuda_stream))
+        self._join(stream.cuda_stream)
+
+    def wait_event(self, event: Event) -> None:
+        order.wait(self.cuda_stream, event._clock)
+        self._join(event._stream)
+
+    def _join(self, other: int | None) -> None:
+        """Belong to the capture that a stream belongs to."""
+        capture = current_capture()
+        if capture is not None and other in capture.streams:
+            capture.streams.add(self.cuda_stream)
 
     def query(self) -> bool:
+        order.synchronize(self.cuda_stream)
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -118,14 +133,22 @@ class Event:
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **other: Any):
         self._at: float | None = None
+        self._stream: int | None = None
+        self._clock: dict[int, int] = {}
 
     def record(self, stream: Stream | None = None) -> None:
-        self._at = time.perf_counter()
+        self._at, self._stream = time.perf_counter(), (stream or _state.stream).cuda_stream
+        self._clock = order.mark(self._stream)
 
-    def synchronize(self) -> None: ...
-    def wait(self, stream: Stream | None = None) -> None: ...
+    def synchronize(self) -> None:
+        forbid_while_capturing("Event.synchronize()")
+        order.reached(self._clock)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        (stream or _state.stream).wait_event(self)
 
     def query(self) -> bool:
+        order.reached(self._clock)
         return True
 
     def elapsed_time(self, end: Event) -> float:
@@ -186,21 +209,23 @@ def replacements(mode: SimulatedCuda) -> dict[str, Any]:
     def set_stream(stream: Stream) -> None:
         _state.stream = stream
 
+    mode.stream = lambda: _state.stream.cuda_stream
     generator = torch.default_generator  # of the host: there is one generator for both
     memory = dict.fromkeys(
         ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), used
     )
     quiet = (
-        "synchronize empty_cache init _lazy_init reset_peak_memory_stats reset_max_memory_allocated "
+        "empty_cache init _lazy_init reset_peak_memory_stats reset_max_memory_allocated "
         "reset_accumulated_memory_stats ipc_collect set_per_process_memory_fraction"
     ).split()
     return {
         **dict.fromkeys(quiet, _nothing),
         **memory,
+        **graph_classes(mode, lambda: _state.stream, Stream, _StreamScope),
+        "synchronize": _synchronize,
         "is_available": lambda: True,
         "is_initialized": lambda: True,
         "is_bf16_supported": lambda *a, **k: True,
-        "is_current_stream_capturing": lambda: False,
         "device_count": lambda: mode.devices,
         "current_device": lambda: mode.current,
         "set_device": set_device,
@@ -224,16 +249,13 @@ def replacements(mode: SimulatedCuda) -> dict[str, Any]:
         "initial_seed": generator.initial_seed,
         "get_rng_state": lambda device=None: torch.get_rng_state(),
         "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
-        **dict.fromkeys(("CUDAGraph", "graph", "make_graphed_callables"), _refused("a CUDA graph", _NO_GRAPH)),
     }
+
+
+def _synchronize(device: Any = None) -> None:
+    forbid_while_capturing("torch.cuda.synchronize()")
+    order.synchronize()
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
     """Stand in for what has no effect without a GPU."""
-
-
-def _refused(thing: str, detail: str) -> Callable:
-    def refuse(*args: Any, **kwargs: Any) -> None:
-        raise SimulatedCudaForeign(thing=thing, detail=detail)
-
-    return refuse

@@ -14,6 +14,8 @@ import torch
 from flydsl.runtime import sim
 from flydsl.runtime.torch_cuda import cuda_module, foreign
 from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
+from flydsl.runtime.torch_cuda.transfer import sent_with_their_device
+from flydsl.targets.sim.streams import order
 from flydsl.utils import env
 
 _HIP_VERSION = "7.0.0"  # programs ask `torch.version.hip` whether the GPU is AMD's
@@ -23,6 +25,7 @@ _HIP_VERSION = "7.0.0"  # programs ask `torch.version.hip` whether the GPU is AM
 def simulated_cuda(devices: int = 1) -> Iterator[SimulatedCuda]:
     """Let torch's `cuda` device be `devices` simulated GPUs inside the block, in this thread and those it starts."""
     mode = SimulatedCuda(devices)
+    order.clear()
     launches: list[tuple[str, float]] = []
     observe = lambda kernel, allocations, seconds: launches.append((kernel, seconds))
     changed = [*_changes(mode, launches), *foreign.refusals()]
@@ -33,9 +36,10 @@ def simulated_cuda(devices: int = 1) -> Iterator[SimulatedCuda]:
         setattr(owner, name, value)
     try:
         with env.override(FLYDSL_RUNTIME_KIND="sim"), sim.memory_provider(mode.memory.allocations):
-            with sim.observer(observe), mode:
+            with sim.observer(observe), mode, sent_with_their_device(mode):
                 yield mode
     finally:
+        order.clear()
         sys.meta_path.remove(finder)
         for owner, name, value in saved:
             setattr(owner, name, value)
@@ -45,7 +49,9 @@ def simulated_cuda(devices: int = 1) -> Iterator[SimulatedCuda]:
 
 def _changes(mode: SimulatedCuda, launches: list) -> list[tuple[Any, str, Any]]:
     """Return (object, attribute, new value)."""
-    changes = [(torch.cuda, name, value) for name, value in cuda_module.replacements(mode).items()]
+    new = cuda_module.replacements(mode)
+    changes = [(torch.cuda, name, value) for name, value in new.items()]
+    changes += [(torch.cuda.graphs, name, new[name]) for name in ("CUDAGraph", "graph", "make_graphed_callables")]
     return [
         *changes,
         (torch.version, "hip", _HIP_VERSION),

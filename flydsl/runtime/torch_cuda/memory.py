@@ -64,12 +64,26 @@ class DeviceMemory:
         """Return the bytes of the live storages of a GPU."""
         return sum(a.nbytes for a, e in self._live() if e.device == device)
 
+    def snapshot(self) -> list[tuple[torch.UntypedStorage, bytes]]:
+        """Return the live storages of all GPUs with their bytes."""
+        found = []
+        for key, entry in self._entries.items():
+            storage = self._storage(key, entry)
+            if storage is not None:
+                found.append((storage, ctypes.string_at(storage.data_ptr(), storage.nbytes())))
+        return found
+
+    def _storage(self, key: int, entry: _Entry) -> torch.UntypedStorage | None:
+        """Return the storage of an entry; None where it is freed, empty or on the host."""
+        if entry.device is None or entry.ref.expired():
+            return None
+        storage = torch.UntypedStorage._new_with_weak_ptr(key)
+        return storage if storage is not None and storage.nbytes() else None
+
     def _live(self) -> Iterator[tuple[Allocation, _Entry]]:
         for key, entry in self._entries.items():
-            if entry.device is None:
-                continue
-            storage = None if entry.ref.expired() else torch.UntypedStorage._new_with_weak_ptr(key)
-            if storage is not None and storage.nbytes():
+            storage = self._storage(key, entry)
+            if storage is not None:
                 yield _allocation(entry, storage), entry
 
 

@@ -9,7 +9,7 @@ detected, and host memory that a kernel is given is accessible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -18,7 +18,12 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._device import DeviceContext, _device_constructors
 
 from flydsl.diag import SimulatedCudaDevice, SimulatedCudaForeign
+from flydsl.runtime.host_arrays import host_array
+from flydsl.runtime.sim import allocation
+from flydsl.runtime.torch_cuda.graphs import current_capture, forbid_while_capturing
 from flydsl.runtime.torch_cuda.memory import DeviceMemory, fill_poison, storage_key, tensors_in
+from flydsl.targets.sim import session
+from flydsl.targets.sim.streams import order
 
 _CPU = torch.device("cpu")
 _UNFILLED = (
@@ -29,6 +34,12 @@ _UNFILLED = (
     torch.Tensor.new_empty_strided,
 )
 _ALIASING = (torch.as_tensor, torch.asarray)
+_OPERATORS = frozenset(f"__{n}__" for n in "add radd sub rsub mul rmul truediv eq ne lt le gt ge and or xor matmul pow neg".split())
+_NO_READS = frozenset(
+    "view view_as reshape transpose t permute expand expand_as unsqueeze squeeze narrow select as_strided detach flatten unbind split"
+    " chunk movedim swapaxes unfold size stride dim numel nelement element_size data_ptr storage_offset is_contiguous storage"
+    " untyped_storage requires_grad_ zero_ fill_ empty new_empty new_zeros new_ones new_full is_floating_point is_complex".split()
+)
 
 
 class SimulatedCuda(TorchFunctionMode):
@@ -40,7 +51,13 @@ class SimulatedCuda(TorchFunctionMode):
         self.current = 0
         self.memory = DeviceMemory()
         self.engine_device: int | None = None  # of the backward pass that runs
+        self.stream: Callable[[], int] = lambda: 0  # the handle of the current stream
         T = torch.Tensor
+        self.unfilled = frozenset(_UNFILLED)
+        self._waits = frozenset(
+            (T.item, T.tolist, T.__bool__, T.__int__, T.__float__, T.__index__, T.cpu, T.numpy, T.__array__)
+            + (T.nonzero, torch.nonzero, T.masked_select, torch.masked_select, T.unique, torch.unique)
+        )
         self._constructors = frozenset(_device_constructors())
         self._rules: dict[Any, Callable] = {
             torch.device: self._new_device,
@@ -60,7 +77,18 @@ class SimulatedCuda(TorchFunctionMode):
         }
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        kwargs = kwargs or {}
+        capture = current_capture()
+        if capture is None:
+            if func in self._waits and args and self.device_of(args[0]) is not None:
+                self._read("a copy to the host", args[:1])
+                order.synchronize(self.stream())
+            return self.answer(func, args, kwargs or {})
+        if func in self._waits and self.device_of(args[0]) is not None:
+            forbid_while_capturing(f"`{getattr(func, '__name__', func)}` of a GPU tensor")
+        return capture.operation(func, args, kwargs or {})
+
+    def answer(self, func: Callable, args: tuple, kwargs: dict) -> Any:
+        """Return the result of a torch function, on the device where it belongs."""
         rule = self._rules.get(func)
         if rule is not None:
             return rule(func, args, kwargs)
@@ -75,6 +103,8 @@ class SimulatedCuda(TorchFunctionMode):
             args = tuple(map(_on_host, args))
             kwargs = {k: _CPU if k == "device" else _on_host(v) for k, v in kwargs.items()}
         given = list(tensors_in((args, kwargs)))
+        if order.is_concurrent and _reads_values(func):
+            self._read(f"`{func.__name__}` of torch", given)
         result = self._call(func, args, kwargs)
         if named is not None:
             place = self.index(named)
@@ -83,7 +113,7 @@ class SimulatedCuda(TorchFunctionMode):
         else:
             place = next((d for t in given if (d := self.device_of(t)) is not None), None)
         if place is not None:
-            self._place(result, place, {storage_key(t) for t in given}, func in _UNFILLED)
+            self._place(result, place, {storage_key(t) for t in given}, func in self.unfilled)
         return result
 
     def _call(self, func: Callable, args: tuple, kwargs: dict) -> Any:
@@ -123,6 +153,9 @@ class SimulatedCuda(TorchFunctionMode):
         """Note the device of a backward pass that starts at `outputs`; the user's autograd functions run under the
         mode.
         """
+        if current_capture() is not None:
+            detail = "What torch's engine does in a backward pass is not noted."
+            raise SimulatedCudaForeign(thing="a backward pass in a CUDA graph", detail=detail)
         before = self.engine_device
         is_off = self not in _get_current_function_mode_stack()  # a rule further out is running
         self.engine_device = next((d for t in tensors_in(outputs) if (d := self.device_of(t)) is not None), before)
@@ -183,17 +216,26 @@ class SimulatedCuda(TorchFunctionMode):
 
     def _cuda(self, func: Callable, args: tuple, kwargs: dict) -> torch.Tensor:
         device = args[1] if len(args) > 1 else kwargs.get("device")
+        if not kwargs.get("non_blocking"):
+            order.synchronize(self.stream())
         return self._move(args[0], self.index(device))
 
     def _to(self, func: Callable, args: tuple, kwargs: dict) -> torch.Tensor:
         tensor, *rest = args
         other = rest[0] if rest and isinstance(rest[0], torch.Tensor) else kwargs.get("other")
         place: Any = self.device_of(tensor)
+        before = place
         named = None if other is not None else self._to_device(rest, kwargs)
         if other is not None:
             place = self.device_of(other)
         elif named is not None:
             place = self.index(named)
+        if before is not None and place is None and not kwargs.get("non_blocking"):
+            forbid_while_capturing("a copy from the GPU to the host that waits")
+            self._read("a copy to the host", (tensor,))
+            order.synchronize(self.stream())
+        elif before is None and place is not None and not kwargs.get("non_blocking"):
+            order.synchronize(self.stream())
         if named is not None and rest and not isinstance(rest[0], torch.dtype):
             rest[0] = _CPU
         if kwargs.get("device") is not None:
@@ -217,6 +259,14 @@ class SimulatedCuda(TorchFunctionMode):
             self.memory.put(result, place)
         return result
 
+    def _read(self, reader: str, tensors: Iterable[torch.Tensor]) -> None:
+        """The current stream reads tensors: launches on other streams must be done with them."""
+        if not order.is_concurrent or current_capture() is not None:
+            return
+        given = [t for t in tensors if isinstance(t, torch.Tensor) and self.memory.device_of(t) is not None and t.numel()]
+        with torch._C.DisableTorchFunction():
+            session.read_on_stream(reader, [allocation("the tensor", host_array(t)) for t in given], self.stream())
+
     def _numpy(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         index = self.device_of(args[0])
         if index is not None and not kwargs.get("force"):
@@ -226,6 +276,12 @@ class SimulatedCuda(TorchFunctionMode):
     def _repr(self, func: Callable, args: tuple, kwargs: dict) -> str:
         text, index = func(*args, **kwargs), self.device_of(args[0])
         return text if index is None else f"{text[:-1]}, device='cuda:{index}')"
+
+
+def _reads_values(func: Callable) -> bool:
+    """Return whether a torch function reads the elements of its operands: not attributes, views and new tensors."""
+    name = getattr(func, "__name__", "__")
+    return name not in _NO_READS and not name.endswith("_like") and (not name.startswith("_") or name in _OPERATORS)
 
 
 def _on_host(value: Any) -> Any:

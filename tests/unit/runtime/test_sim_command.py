@@ -1,5 +1,6 @@
 """`flydsl sim` as users call it: scripts, modules, pytest, schedules, what goes wrong."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -114,3 +115,103 @@ def test_first_difference():
         [launch], [other]
     )
     assert "2 launches, not 1" in first_difference([launch], [launch, launch])
+
+
+# --- processes that the program starts ---
+
+CHILD = """
+import json, os, sys
+import torch
+import kernels
+
+
+def work(rank, queue):
+    torch.cuda.set_device(rank)
+    x, out = torch.arange(128, dtype=torch.float32, device="cuda"), torch.empty(1, device="cuda")
+    kernels.total(x, out)
+    queue.put((rank, torch.cuda.device_count(), str(out.device), out.item()))
+
+
+def send(queue, tensor):
+    tensor *= 2
+    queue.put(tensor)
+    queue.get()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "leaf":
+        class Queue:
+            put = staticmethod(lambda found: print(json.dumps(found)))
+        work(1, Queue)
+    elif sys.argv[1] == "subprocess":
+        import subprocess
+        subprocess.run([sys.executable, __file__, "leaf"], check=True)
+    elif sys.argv[1] == "tensors":
+        context = torch.multiprocessing.get_context("spawn")
+        queue = context.SimpleQueue()
+        x = torch.ones(4, device="cuda:1")
+        process = context.Process(target=send, args=(queue, x))
+        process.start()
+        y = queue.get()
+        y += 1
+        print(y.device, x.device, y.tolist(), x.tolist())
+        queue.put(None)
+        process.join()
+    else:
+        context = torch.multiprocessing.get_context(sys.argv[1])
+        queue = context.SimpleQueue()
+        processes = [context.Process(target=work, args=(rank, queue)) for rank in range(2)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+            assert process.exitcode == 0
+        for found in sorted(queue.get() for _ in processes):
+            print(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def family(tmp_path):
+    text = PROGRAM.replace("{barrier}", "fx.gpu.barrier()")
+    (tmp_path / "kernels.py").write_text(text.split("x, out =")[0])
+    (tmp_path / "family.py").write_text(CHILD)
+    return tmp_path / "family.py"
+
+
+@pytest.mark.parametrize("how", ["subprocess", "spawn", "fork"])
+def test_processes_of_the_program_see_the_gpus(family, how):
+    done = sim("--devices", "2", "--arch", "gfx1201", family, how, cwd=family.parent)
+    assert done.returncode == 0, done.stderr
+    ranks = [1] if how == "subprocess" else [0, 1]
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [[r, 2, f"cuda:{r}", 64.0] for r in ranks]
+
+
+def test_gpu_tensors_are_shared_between_processes(family):
+    done = sim("--devices", "2", family, "tensors", cwd=family.parent)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "cuda:1 cuda:1 [3.0, 3.0, 3.0, 3.0] [3.0, 3.0, 3.0, 3.0]"
+
+
+def test_findings_in_a_process_of_the_program_end_it(family):
+    (family.parent / "kernels.py").write_text(
+        (family.parent / "kernels.py").read_text().replace("    fx.gpu.barrier()\n    if tid == 0", "    if tid == 0")
+    )
+    done = sim("--devices", "2", family, "subprocess", cwd=family.parent)
+    assert done.returncode != 0 and "FLY_SIM_RACE" in done.stderr
+
+
+def test_processes_of_the_program_keep_their_own_environment(tmp_path):
+    """The user's sitecustomize runs, torch is not imported for nothing, and nothing is left on PYTHONPATH."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import builtins\nbuiltins.mine = 7\n")
+    (tmp_path / "main.py").write_text(
+        "import os, subprocess, sys\n"
+        "show = 'import sys; print(mine, \"torch\" in sys.modules, sys.modules[\"sitecustomize\"] is not None)'\n"
+        "print(subprocess.run([sys.executable, '-c', show], capture_output=True, text=True).stdout.strip())\n"
+        "nested = [sys.executable, '-m', 'flydsl.tools.cli', 'sim', sys.argv[1]]\n"
+        "print(subprocess.run(nested, capture_output=True, text=True).stdout.strip())\n"
+    )
+    path = os.pathsep.join([str(tmp_path / "site"), str(ROOT)])
+    done = sim("main.py", program(tmp_path), cwd=tmp_path, PYTHONPATH=path)
+    assert done.stdout.splitlines() == ["7 False True", "[] gfx942:sramecc+:xnack- 64.0"], done.stderr

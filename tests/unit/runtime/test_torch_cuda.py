@@ -10,7 +10,13 @@ torch = pytest.importorskip("torch", reason="torch is not installed (pip install
 
 import flydsl.compiler as flyc  # noqa: E402
 import flydsl.expr as fx  # noqa: E402
-from flydsl.diag import DevicesMixed, FlyError, SimulatedCudaDevice, SimulatedCudaForeign  # noqa: E402
+from flydsl.diag import (  # noqa: E402
+    DevicesMixed,
+    FlyError,
+    SimulatedCudaCapture,
+    SimulatedCudaDevice,
+    SimulatedCudaForeign,
+)
 from flydsl.runtime.torch_cuda import simulated_cuda  # noqa: E402
 
 
@@ -264,8 +270,8 @@ def test_profiler_shows_launches(cuda):
 
 @pytest.mark.parametrize(
     "use",
-    [lambda: torch.cuda.CUDAGraph(), lambda: torch.utils.cpp_extension.CUDAExtension("x", ["x.cu"])],
-    ids=["graph", "extension"],
+    [lambda: torch.utils.cpp_extension.CUDAExtension("x", ["x.cu"])],
+    ids=["extension"],
 )
 def test_foreign_code_is_refused(cuda, use):
     import torch.utils.cpp_extension  # noqa: F401
@@ -296,6 +302,135 @@ def test_leaving_restores_torch(monkeypatch):
     assert before == after and not torch.cuda.is_available()
     with pytest.raises((RuntimeError, AssertionError)):
         torch.zeros(1, device="cuda")
+
+
+# --- graphs ----------------------------------------------------------------------------------------------------------
+
+
+def captured_step(x, y):
+    """Return a graph of `y = 2 * (x + 1)` with our kernel for the product."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        assert torch.cuda.is_current_stream_capturing()
+        z = x + 1
+        double(z, z.numel(), torch.cuda.current_stream())
+        y.copy_(z)
+    assert not torch.cuda.is_current_stream_capturing()
+    return graph
+
+
+def test_a_graph_replays_launches_and_operations_on_new_values(cuda):
+    x, y = torch.arange(64.0, device="cuda"), torch.zeros(64, device="cuda")
+    graph = captured_step(x, y)
+    assert y.tolist() == [0.0] * 64  # what is captured has not run
+    for k in range(3):
+        x.fill_(k)
+        graph.replay()
+        assert y.tolist() == [2.0 * (k + 1)] * 64
+
+
+def test_in_place_operations_happen_once_per_replay(cuda):
+    x = torch.zeros(4, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x += 1
+        x[0] = 5.0
+        torch._foreach_mul_([x], 2.0)
+    assert x.tolist() == [0.0] * 4
+    graph.replay()
+    graph.replay()
+    assert x.tolist() == [10.0, 6.0, 6.0, 6.0]
+
+
+def test_results_made_in_a_capture_are_filled_by_replays(cuda):
+    x = torch.ones(4, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        parts = torch.split(torch.nn.functional.relu(x - 3), 2)
+        noise = torch.rand(4, device="cuda")
+        scratch = torch.empty(4, device="cuda")
+        scratch[:] = parts[0].sum()
+    assert parts[0].isnan().all() and noise.isnan().all()
+    x.fill_(7)
+    graph.replay()
+    first = noise.clone()
+    assert parts[1].tolist() == [4.0, 4.0] and scratch.tolist() == [8.0] * 4
+    graph.replay()
+    assert not torch.equal(first, noise)
+
+
+def test_captures_by_hand_and_on_joined_streams(cuda):
+    x, y = torch.ones(64, device="cuda"), torch.ones(64, device="cuda")
+    main, side, other = (torch.cuda.Stream() for _ in range(3))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.stream(main):
+        graph.capture_begin()
+        side.wait_stream(main)
+        double(x, 64, side)
+        double(y, 64, other)  # never joined: runs at once
+        main.wait_event(side.record_event())
+        graph.capture_end()
+    assert x.tolist() == [1.0] * 64 and y.tolist() == [2.0] * 64
+    graph.replay()
+    assert x.tolist() == [2.0] * 64 and y.tolist() == [2.0] * 64
+
+
+def test_checks_run_at_the_replay(cuda):
+    x = torch.zeros(64, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        double(x, 128, torch.cuda.current_stream())
+    with pytest.raises(FlyError, match="FLY_SIM_BOUNDS"):
+        graph.replay()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: double(x, 64),
+        lambda x: x.sum().item(),
+        lambda x: bool(x[0] > 0),
+        lambda x: x.cpu(),
+        lambda x: x.to("cpu"),
+        lambda x: torch.nonzero(x),
+        lambda x: torch.cuda.synchronize(),
+        lambda x: torch.cuda.current_stream().synchronize(),
+        lambda x: torch.cuda.Event().synchronize(),
+        lambda x: torch.cuda.CUDAGraph().capture_begin(),
+    ],
+    ids=["default stream", "item", "bool", "cpu", "to", "nonzero", "synchronize", "stream", "event", "second capture"],
+)
+def test_what_a_capture_cannot_hold(cuda, use):
+    x = torch.ones(64, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(SimulatedCudaCapture, match="while a CUDA graph is captured"), torch.cuda.graph(graph):
+        use(x)
+    use_after = x * 2  # nothing of the capture is left behind
+    assert use_after.tolist() == [2.0] * 64 and not torch.cuda.is_current_stream_capturing()
+
+
+def test_graphs_that_were_not_captured(cuda):
+    with pytest.raises(RuntimeError, match="not captured"):
+        torch.cuda.CUDAGraph().replay()
+    with pytest.raises(RuntimeError, match="capture_begin"):
+        torch.cuda.CUDAGraph().capture_end()
+    graph = captured_step(torch.ones(64, device="cuda"), torch.zeros(64, device="cuda"))
+    graph.reset()
+    with pytest.raises(RuntimeError, match="not captured"):
+        graph.replay()
+
+
+def test_backward_in_a_capture_is_refused(cuda):
+    x = torch.ones(3, device="cuda", requires_grad=True)
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(SimulatedCudaForeign, match="backward"), torch.cuda.graph(graph):
+        (2 * x).sum().backward()
+
+
+def test_graphed_callables(cuda):
+    layer = torch.nn.Linear(3, 2).cuda()
+    x = torch.ones(1, 3, device="cuda")
+    assert torch.equal(torch.cuda.make_graphed_callables(layer, (x,))(x), layer(x))
 
 
 # --- addresses -------------------------------------------------------------------------------------------------------
