@@ -8,6 +8,7 @@ An atom is a frozen record. It refuses operand types at construction, and shapes
 
 from __future__ import annotations
 
+import functools
 from functools import cache
 from typing import ClassVar
 
@@ -72,7 +73,7 @@ class MmaOp:
     @property
     def values_per_thread(self) -> tuple[int, int, int]:
         """Elements of A, B, C in one lane."""
-        return size(self.layout_a[1]), size(self.layout_b[1]), size(self.layout_c[1])
+        return _values_per_thread(self)
 
     def registers_of(self, operand: str, elem: str) -> int:
         """Return how many registers elements `elem` hold one lane's operand "A", "B", "C" or "D".
@@ -176,6 +177,11 @@ def _refuse_types(op: MmaOp, supported: tuple[str, ...]) -> None:
 
 def _refuse_shape(op: MmaOp, arch: str) -> None:
     raise UnsupportedShape(atom=op.short, arch=arch, supported=op._alternatives(None))
+
+
+@functools.lru_cache(maxsize=4096)
+def _values_per_thread(op: MmaOp) -> tuple[int, int, int]:
+    return size(op.layout_a[1]), size(op.layout_b[1]), size(op.layout_c[1])
 
 
 @record

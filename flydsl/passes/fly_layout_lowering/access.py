@@ -122,6 +122,4 @@ class Access:
 
 def pointer_type(ptr: Ptr) -> ir.Type:
     """Return the type of a pointer that may carry a payload."""
-    from dataclasses import replace
-
-    return type_of(replace(ptr, value=None))
+    return type_of(ptr.with_value(None))

@@ -105,6 +105,9 @@ def _copy_operands(low: Lowering, op: ir.Operation) -> tuple:
     return operands[0], low.plain(operands[1]), low.plain(operands[2]), pred
 
 
+Sides = dict[tuple, tuple[ir.Value, tuple | None]]  # (id of view, coordinates of its other modes) -> `_side`
+
+
 def _side(low: Lowering, view: MemRef, first: int, count: int, rest: tuple | None) -> tuple[ir.Value, tuple | None]:
     """Return (pointer of the first value, offsets of the values or None when adjacent) of one atom call."""
     if rest is None:
@@ -154,7 +157,7 @@ def _emit_copy(
 def _mma_atom_call(low: Lowering, op: ir.Operation) -> None:
     atom_value = op.operands[0]
     d, a, b, c = (low.plain(v) for v in op.operands[1:])
-    _emit_mma(low, atom_value, d, a, b, c, None, None, None, None)
+    _emit_mma(low, atom_value, (d, a, b, c), (None,) * 4, {})
     op.erase()
 
 
@@ -170,12 +173,14 @@ def _gemm(low: Lowering, op: ir.Operation) -> None:
     scale_b = next(scales) if segments[6] else None
     order = list(ir.DenseI64ArrayAttr(op.attributes["order"]))
     seen = set()
+    sides: Sides = {}
     for i in range(0, len(order), 3):
         m, n, k = order[i : i + 3]
         atom = _with_scales(low, atom_value, scale_a, scale_b, (m, n, k))
         addend = d if (m, n) in seen else c
         seen.add((m, n))
-        _emit_mma(low, atom, d, a, b, addend, _modes(d, m, n), _modes(a, m, k), _modes(b, n, k), _modes(addend, m, n))
+        rests = (_modes(d, m, n), _modes(a, m, k), _modes(b, n, k), _modes(addend, m, n))
+        _emit_mma(low, atom, (d, a, b, addend), rests, sides)
     op.erase()
 
 
@@ -195,13 +200,17 @@ def _with_scales(low: Lowering, atom: ir.Value, scale_a: Any, scale_b: Any, step
 
 
 def _emit_mma(
-    low: Lowering, atom_value: ir.Value, d: MemRef, a: MemRef, b: MemRef, c: MemRef, *rests: tuple | None
+    low: Lowering, atom_value: ir.Value, views: tuple[MemRef, ...], rests: tuple[tuple | None, ...], sides: Sides
 ) -> None:
+    """Emit one call on `views` d, a, b, c; `sides` holds what earlier calls of the same op made of a fragment."""
     atom: MmaOp = value_of(atom_value.type)
     operands, attrs = [atom_value], {}
-    for name, view, rest in zip("dabc", (d, a, b, c), rests, strict=True):
-        count = atom.registers_of(name.upper(), view.ptr.elem)
-        pointer, offsets = _side(low, view, 0, count, rest)
+    for name, view, rest in zip("dabc", views, rests, strict=True):
+        side = sides.get((id(view), rest))
+        if side is None:
+            count = atom.registers_of(name.upper(), view.ptr.elem)
+            side = sides[id(view), rest] = _side(low, view, 0, count, rest)
+        pointer, offsets = side
         operands.append(pointer)
         if offsets is not None:
             attrs[f"{name}_offsets"] = ir.DenseI64ArrayAttr.get(list(offsets))

@@ -1,6 +1,6 @@
 """Payloads of lowering: integers as SSA values, addresses as a pointer value plus a static offset."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from flydsl import layout as la
@@ -58,8 +58,8 @@ class IrBuilder:
         """Return the address of `ptr` moved by `offset` elements: a static offset is only remembered."""
         address: Address = ptr.value
         if isinstance(offset, int):
-            return replace(address, offset=address.offset + offset)
-        moved = add_offset(replace(ptr, value=None), la.Sym(offset.width, offset.div))
+            return Address(address.base, address.offset + offset)
+        moved = add_offset(ptr.with_value(None), la.Sym(offset.width, offset.div))
         base = self.editor.value("fly.ptr_add", type_of(moved), [address.base, offset.value], self._offset(0))
         return Address(base, address.offset)
 
@@ -69,7 +69,7 @@ class IrBuilder:
         if address.offset == 0:
             return address.base
         attrs = self._offset(address.offset)
-        return self.editor.value("fly.ptr_add", type_of(replace(ptr, value=None)), [address.base], attrs)
+        return self.editor.value("fly.ptr_add", type_of(ptr.with_value(None)), [address.base], attrs)
 
     def _offset(self, value: int) -> dict:
         return {"offset": ir.IntegerAttr.get(self.types.i64, value)}
