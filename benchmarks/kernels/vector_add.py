@@ -17,10 +17,11 @@ def arguments() -> tuple:
     return a, a, a, 1000, 4000, 4
 
 
-def tensor(shape: tuple) -> object:
-    """Return a float32 tensor: torch's for the wheel, which takes no other."""
+def tensor(shape: tuple, dtype: type = np.float32) -> object:
+    """Return a tensor of zeros: torch's for the wheel, which takes no other."""
+    array = np.zeros(shape, dtype)
     try:
         import torch
     except ImportError:
-        return np.zeros(shape, np.float32)
-    return torch.zeros(shape)
+        return array
+    return torch.from_numpy(array)
