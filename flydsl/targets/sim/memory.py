@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flydsl.targets.sim.known_memory import known
 from flydsl.targets.sim.options import Allocation
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ class Buffer:
 
 
 class Region(Buffer):
-    """One allocation. The view may begin up to 15 bytes before it and end after it, in the same memory granule."""
+    """One allocation. The view may begin up to 15 bytes before it and end after it, in the same memory granule.
+
+    `holes`: what of a mapping belongs to known arrays; `is_freed`: the array is gone.
+    """
 
     def __init__(self, allocation: Allocation, number: int, is_mapping: bool = False):
         self.allocation = allocation
@@ -53,6 +57,18 @@ class Region(Buffer):
         raw = (ctypes.c_uint8 * span).from_address(self.origin) if allocation.nbytes else (ctypes.c_uint8 * 0)()
         super().__init__(np.ctypeslib.as_array(raw))
         self.shadow: Any = None
+        self.name = allocation.name
+        self.holes: list[tuple[int, int]] = []
+        self.is_freed = False
+
+    @property
+    def is_special(self) -> bool:
+        """Whether some accesses inside are faults."""
+        return self.is_freed or bool(self.holes)
+
+    def is_plain(self, low: int, end: int) -> bool:
+        """Return whether a range may be accessed without another look."""
+        return not self.is_freed and not any(low < hole_end and start < end for start, hole_end in self.holes)
 
 
 def fill_poison(raw: np.ndarray) -> None:
@@ -205,20 +221,52 @@ class GlobalMemory:
     def base_regions(self, args: list[Any], names: list[str]) -> list[Region | None]:
         """Return, per kernel argument, the allocation that a pointer argument points into.
 
-        A pointer to memory that nobody registered (a bare address) gets the whole mapping of the process around it,
-        so that
-        only accesses outside any mapping are found there.
+        A pointer to memory that this launch was not given (a bare address) gets the array of an earlier launch that it
+        lies in; else the whole mapping of the process around it, without the known arrays in it.
         """
-        return [None if a is None else self.find(int(a), n) or self.mapping(int(a), n) for a, n in zip(args, names)]
+        regions = []
+        for address, name in zip(args, names):
+            region = None
+            if address is not None:
+                region = self.find(int(address), name) or self.earlier(int(address)) or self.mapping(int(address), name)
+            regions.append(region)
+        return regions
+
+    def earlier(self, address: int) -> Region | None:
+        """Return the array of an earlier launch around `address`, also one that is gone; None where nobody can tell whose
+        memory it is now."""
+        array = known.at(address)
+        if array is None:
+            return None
+        is_freed = not array.is_alive()
+        if is_freed and is_mapped(array.start, array.end) and not array.is_unused():
+            return None
+        region = Region(Allocation(array.name, array.start, array.end - array.start, dtype="bytes"), self.next_number)
+        region.is_freed = is_freed
+        self.mappings.append(region)
+        return region
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next region."""
+        return len(self.regions) + len(self.mappings)
 
     def mapping(self, address: int, name: str) -> Region | None:
         """Return the process's mapping around `address`, or None where there is none or the system does not tell."""
         for start, end, writable in process_mappings():
             if start <= address < end:
                 a = Allocation(f"{name} (a bare address)", start, end - start, dtype="bytes", writable=writable)
-                self.mappings.append(Region(a, len(self.regions), is_mapping=True))
-                return self.mappings[-1]
+                region = Region(a, self.next_number, is_mapping=True)
+                arrays = [(k.start, k.end) for k in known.overlapping(start, end) if k.is_alive()]
+                region.holes = [*arrays, *((r.start, r.end) for r in self.regions if start <= r.start < end)]
+                self.mappings.append(region)
+                return region
         return None
+
+
+def is_mapped(start: int, end: int) -> bool:
+    """Return whether this process can read a range (unknown: no)."""
+    return any(low <= start and end <= high for low, high, _ in process_mappings())
 
 
 def process_mappings() -> list[tuple[int, int, bool]]:
@@ -256,7 +304,7 @@ class GlobalAccess:
             region = self.memory.find(low)
         if region is None or low < region.start or high + nbytes > region.end:
             return None
-        return region
+        return region if not region.is_special or region.is_plain(low, high + nbytes) else None
 
     def load(self, site: int, addr: Any, base: int | None, dtype: Any, n: int | None, align: int, m: Any) -> Any:
         """Return the values at global addresses."""
@@ -309,7 +357,12 @@ class GlobalAccess:
         left = np.array(lanes)
         for region in allowed:
             inside = left & (addr >= region.start) & (addr + nbytes <= region.end)
-            if inside.any():
+            for start, end in region.holes:
+                inside &= (addr + nbytes <= start) | (addr >= end)
+            if region.is_freed and inside.any():
+                self.machine.reporter.freed(self.machine, site, region, addr, nbytes, inside, write)
+                left &= ~inside
+            elif inside.any():
                 parts.append((region, inside))
                 left &= ~inside
         if left.any():

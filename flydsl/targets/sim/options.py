@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from flydsl.targets.sim.trace import Trace
 
-CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined")
+CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined", "streams")
 REPORTS = ("banks", "holes", "needless", "stale", "unread")
 VALUES = ("nan", "overflow", "lossy")  # opt-in: they look at every result, so kernels are translated once more for them
 GROUPS = {
@@ -98,10 +98,11 @@ class SimOptions:
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """Geometry of a launch, in workgroups and threads."""
+    """Geometry of a launch, in workgroups and threads; `stream`: its handle, 0 for the default stream."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     cluster: tuple[int, int, int] = (1, 1, 1)
     dynamic_lds_bytes: int = 0
     allocations: tuple[Allocation, ...] = field(default=())
+    stream: int = 0

@@ -21,7 +21,9 @@ from flydsl.targets.sim.options import Allocation, LaunchConfig, SimOptions
 from flydsl.targets.sim.pending import PendingCopies
 from flydsl.targets.sim.report import Reporter, RunReport
 from flydsl.targets.sim.sanitize import make_watch
+from flydsl.targets.sim.sanitize.footprint import whole_tensors
 from flydsl.targets.sim.schedule import run_slab
+from flydsl.targets.sim.streams import Footprint, order
 from flydsl.targets.sim.trace import Tracer
 from flydsl.targets.sim.translate.text import KernelText
 from flydsl.targets.stored_text import TextRefused, run_text
@@ -155,14 +157,15 @@ class Program:
         dynamic_lds_bytes: int = 0,
         cluster: Sequence[int] = (1, 1, 1),
         options: SimOptions | None = None,
+        stream: int = 0,
     ) -> RunReport:
         """Run a kernel on host memory and return what was found.
 
         Units    `grid` in workgroups, `block` in threads, `cluster` in workgroups; `args`: ints are addresses for
-        pointers
+        pointers; `stream`: a handle, 0 for the default stream
         Raises   SimFindings: a fault, with `on_finding="raise"`; SimBadLaunch: arguments or geometry that do not fit
         """
-        config = LaunchConfig(tuple(grid), tuple(block), tuple(cluster), dynamic_lds_bytes, tuple(allocations))
+        config = LaunchConfig(tuple(grid), tuple(block), tuple(cluster), dynamic_lds_bytes, tuple(allocations), stream)
         options = options or SimOptions()
         return run_launch(self._get(kernel, options.values), config, args, options, self.arch)
 
@@ -189,6 +192,7 @@ def run_launch(
     started = time.perf_counter()
     text = compiled.text
     check_launch(text, config, args, arch)
+    stream, clock = order.begin(config.stream)
     values = [typed_argument(a, p) for a, p in zip(args, text.params)]
     memory = GlobalMemory(config.allocations)
     reporter = Reporter(text.name, text.sites, options)
@@ -220,9 +224,18 @@ def run_launch(
     if launch.watch is not None:
         launch.watch.finish(launch)
         report.banks = getattr(launch.watch, "banks", None)
+    if options.has("streams"):
+        for finding in order.finish(f"kernel `{text.name}`", stream, clock, touched_by(launch, text)):
+            reporter.add(finding)
     report.findings = list(reporter.findings.values())
     report.seconds = time.perf_counter() - started
     return report
+
+
+def touched_by(launch: LaunchState, text: KernelText) -> list[Footprint]:
+    """Return what a launch read and wrote."""
+    marks = launch.watch.footprints if launch.watch is not None else None
+    return marks.collect(launch.reporter) if marks is not None else whole_tensors(text, launch.bases)
 
 
 def slab_groups(text: KernelText, options: SimOptions, threads: int, lds_bytes: int, groups: int) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from flydsl.diag import Span
 from flydsl.diag.errors.simulator import SimFindings
 from flydsl.targets.sim.findings import Finding
+from flydsl.targets.sim.known_memory import known
 from flydsl.targets.sim.options import SimOptions
 
 if TYPE_CHECKING:
@@ -111,8 +112,13 @@ class Reporter:
         near = near or self.nearest(machine, first)
         verb = "write" if write else "read"
         place = self.at(machine, site, bad)
-        if near is None:
-            text = f"{verb} of {nbytes} bytes at address {first:#x}, which is in no tensor of this launch"
+        owner = machine.launch.memory.find(first) or known.at(first)
+        if near is None or near.is_mapping:
+            names = {r.allocation.name for r in machine.launch.memory.regions}
+            name = None if owner is None or getattr(owner, "is_mapping", False) else owner.name
+            where = f"in `{name}`, which this pointer does not belong to" if name in names else "in no tensor of this launch"
+            where += f" but in `{name}` of an earlier one" if name is not None and name not in names else ""
+            text = f"{verb} of {nbytes} bytes at address {first:#x}, which is {where}"
             self.add(
                 Finding("bounds", text, **place, fix="pass the tensor to the kernel, and check the address arithmetic")
             )
@@ -120,8 +126,8 @@ class Reporter:
         a = near.allocation
         offset = first - a.address
         index = a.coordinate(offset)
-        owner = machine.launch.memory.find(first)
-        inside = f"; this address is in `{owner.allocation.name}`" if owner not in (None, near) else ""
+        name = near.name if owner is None else owner.name
+        inside = f"; this address is in `{name}`" if name != a.name else ""
         self.add(
             Finding(
                 "bounds",
@@ -132,6 +138,24 @@ class Reporter:
                 offset=offset,
                 why=f"`{a.name}` has shape {a.shape} with strides {a.strides} of {a.dtype} ({a.nbytes} bytes){inside}",
                 fix="predicate the access with the tensor's extent, or bound the buffer descriptor to it",
+            )
+        )
+
+    def freed(self, machine: Machine, site: int, region: Region, addr: Any, nbytes: int, bad: Any, write: bool) -> None:
+        """An access to memory of an array that no longer exists."""
+        if not self.options.has("bounds"):
+            return
+        name = region.allocation.name
+        first = int(np.broadcast_to(addr, bad.shape)[bad][0]) if bad.ndim else int(addr)
+        self.add(
+            Finding(
+                "freed",
+                f"{'write' if write else 'read'} of {nbytes} bytes at byte {first - region.start} of `{name}`, which was freed",
+                **self.at(machine, site, bad),
+                tensor=name,
+                offset=first - region.start,
+                why=f"an earlier launch was given `{name}` at this address, and it no longer exists",
+                fix="keep the array until the last launch that has its address is over",
             )
         )
 

@@ -5,6 +5,7 @@ The runtime asks `options()` before a launch and hands its report to `deliver`; 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from flydsl.targets.sim.findings import Finding
-from flydsl.targets.sim.options import SimOptions, parse_checks
+from flydsl.targets.sim.options import Allocation, SimOptions, parse_checks
 from flydsl.targets.sim.program import Program
 from flydsl.targets.sim.recorded import RecordedLaunch, snapshot
-from flydsl.targets.sim.report import RunReport
+from flydsl.targets.sim.report import RunReport, failure
+from flydsl.targets.sim.streams import Footprint, order
 from flydsl.targets.sim.trace import Trace
 from flydsl.utils import env
 from flydsl.utils.logger import log
@@ -193,3 +195,30 @@ def deliver_failure(found: list[Finding], dump: RecordedLaunch | None = None) ->
     inner = _scope.get()
     if inner is not None:
         inner.found.add(found)
+
+
+def read_on_stream(reader: str, tensors: Iterable[Allocation], stream: int) -> None:
+    """Something other than a kernel reads tensors on a stream: report launches on other streams that may still write
+    them.
+
+    Raises   SimFindings: there is one, and faults stop launches
+    """
+    in_force = options()
+    if not in_force.has("streams"):
+        return
+    stream, clock = order.begin(stream)
+    reads = [Footprint("read", a, a.address, a.address + a.nbytes, is_dense(a)) for a in tensors]
+    found = order.finish(reader, stream, clock, reads)
+    if not found:
+        return
+    deliver_failure(found)
+    faults = [f for f in found if f.severity == "error"]
+    if in_force.on_finding == "raise" and faults:
+        raise failure(faults)
+    if in_force.on_finding != "collect":
+        warnings.warn("\n\n".join(map(str, found)), RuntimeWarning, stacklevel=2)
+
+
+def is_dense(a: Allocation) -> bool:
+    """Return whether a tensor has all bytes of its range."""
+    return a.nbytes == a.itemsize * math.prod(a.shape)

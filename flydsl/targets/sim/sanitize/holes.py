@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.findings import Finding
-from flydsl.targets.sim.sanitize.shadow import WRITTEN, Shadow
+from flydsl.targets.sim.sanitize.shadow import WRITTEN, AccessMap
 
 
 def report_holes(launch: Any) -> None:
@@ -40,20 +40,8 @@ def report_holes(launch: Any) -> None:
         )
 
 
-class ReadMap:
+class ReadMap(AccessMap):
     """Which bytes of each tensor were read (opt-in)."""
-
-    def __init__(self) -> None:
-        self.shadows: dict[int, tuple[Any, Shadow, int]] = {}
-
-    def note(self, region: Any, off: Any, nbytes: int, m: Any, site: int) -> None:
-        """Mark bytes as read."""
-        found = self.shadows.get(region.number)
-        if found is None:
-            itemsize = region.allocation.itemsize
-            cell = itemsize if itemsize in (1, 2, 4, 8) and region.start % itemsize == 0 else 1
-            found = self.shadows[region.number] = region, Shadow(len(region.raw), cell), site
-        found[1].set_state(off, nbytes, m, WRITTEN)
 
     def report(self, launch: Any) -> None:
         """Report each tensor that the launch read in part."""

@@ -123,6 +123,22 @@ class Shadow:
         scatter(self.marks, at, wide, k, low_bits(at), None)
 
 
+class AccessMap:
+    """Which bytes of each tensor were touched: region number -> (region, marks, first site)."""
+
+    def __init__(self) -> None:
+        self.shadows: dict[int, tuple[Any, Shadow, int]] = {}
+
+    def note(self, region: Any, off: Any, nbytes: int, m: Any, site: int) -> None:
+        """Mark bytes."""
+        found = self.shadows.get(region.number)
+        if found is None:
+            itemsize = region.allocation.itemsize
+            cell = itemsize if itemsize in (1, 2, 4, 8) and region.start % itemsize == 0 else 1
+            found = self.shadows[region.number] = region, Shadow(len(region.raw), cell), site
+        found[1].set_state(off, nbytes, m, WRITTEN)
+
+
 def lanes_of(machine: Any, off: Any, m: Any) -> tuple[Any, Any, Any]:
     """Return flat (offsets, threads, workgroups in the slab) of the active lanes.
 

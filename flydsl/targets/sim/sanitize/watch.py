@@ -7,18 +7,21 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.sanitize.banks import BankReport
+from flydsl.targets.sim.sanitize.footprint import Footprints
 from flydsl.targets.sim.sanitize.holes import ReadMap, report_holes
 from flydsl.targets.sim.sanitize.needless import Needless
 from flydsl.targets.sim.sanitize.race_global import GlobalRaces
 from flydsl.targets.sim.sanitize.race_lds import Access, LdsRaces
 from flydsl.targets.sim.sanitize.stale import StaleTiles
 from flydsl.targets.sim.sanitize.uninit import UninitCheck
+from flydsl.targets.sim.streams import order
 
 
 def make_watch(launch: Any, text: Any) -> Watch | None:
     """Return the watcher of a launch, or None when no check needs one."""
     options = launch.options
-    if not any(options.has(c) for c in ("uninit", "race", "waits", "banks", "holes", "needless", "stale", "unread")):
+    checks = ("uninit", "race", "waits", "banks", "holes", "needless", "stale", "unread")
+    if not any(options.has(c) for c in checks) and not (options.has("streams") and order.is_concurrent):
         return None
     return Watch(launch, text)
 
@@ -42,6 +45,7 @@ class Watch:
         self.has_several_waves = -(-np.prod(launch.config.block) // launch.wave_size) > 1
         self.banks = BankReport(launch.arch) if options.has("banks") else None
         self.lds_races: LdsRaces | None = None
+        self.footprints = Footprints() if options.has("streams") and order.is_concurrent else None
         self.read_map = ReadMap() if options.has("unread") else None
         self.stale: StaleTiles | None = None
         self.needless: Needless | None = None
@@ -144,18 +148,24 @@ class Watch:
         """Bytes of a tensor are read; tiles of the tensor DMA arrive only here."""
         if self.read_map is not None and not region.is_mapping:
             self.read_map.note(region, off, nbytes, m, site)
+        if self.footprints is not None:
+            self.footprints.note("read", region, off, nbytes, m, site)
 
     def global_store(
         self, machine: Any, site: int, region: Any, off: Any, nbytes: int, m: Any, value: Any, n: int | None
     ) -> None:
         if self.races is not None and not region.is_mapping:
             self.races.store(machine, site, region, off, nbytes, m, value, n)
+        if self.footprints is not None:
+            self.footprints.note("write", region, off, nbytes, m, site)
 
     def global_atomic(
         self, machine: Any, site: int, region: Any, off: Any, nbytes: int, lanes: Any, shape: tuple
     ) -> None:
         if self.races is not None and not region.is_mapping:
             self.races.atomic(machine, site, region, off, nbytes, lanes, shape)
+        if self.footprints is not None:
+            self.footprints.note("write", region, off, nbytes, None, site)
 
     # --- LDS ---------------------------------------------------------------------------------------------------------
 
@@ -228,6 +238,8 @@ class Watch:
         """A tensor copy reads or (with a value) writes elements of a tensor."""
         if value is None:
             self.global_read(region, off, tile.size, None, site)
+        elif self.footprints is not None:
+            self.footprints.note("write", region, off, tile.size, None, site)
         if self.races is not None and not region.is_mapping:
             self.races.tile(machine, site, region, off, tile, value)
 
