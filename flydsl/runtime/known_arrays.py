@@ -1,8 +1,8 @@
 """Tells the simulator which arrays launches are given and when they are gone, so that a bare address into one of them is
 checked against it.
 
-The last act of a NumPy array that a launch was given is to fill a part of its memory with a pattern: while the pattern is
-there, nothing else has got the memory.
+The last act of a NumPy array that a launch was given is to fill its memory with a pattern: where the pattern is, nothing
+was written since.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 from flydsl.runtime.host_arrays import HostArray
 from flydsl.targets.sim.known_memory import KnownArray, known
 
-SKIPPED_BYTES, PATTERN_BYTES = 64, 4096  # the allocator keeps its lists in the first bytes of free memory
+SKIPPED_BYTES, PATTERN_BYTES = 64, 1 << 18  # the allocator keeps its lists in the first bytes of free memory
+COMPARED_BYTES = 64
 PATTERN = b"\xc1\x7f" * (PATTERN_BYTES // 2)  # NaN as f32, f16 and bf16
 
-Tests = tuple[Callable[[], bool], Callable[[], bool]]  # is alive, is unused
+Tests = tuple[Callable[[], bool], Callable[[int], bool]]  # is alive, is unwritten
 
 
 def remember(name: str, array: HostArray) -> None:
@@ -59,7 +60,13 @@ def _numpy_tests(owner: np.ndarray, start: int) -> Tests:
     has_pattern = length > 0 and owner.flags.owndata and owner.flags.writeable
     move, data = ctypes.memmove, PATTERN  # both are gone from the module when the interpreter ends
     reference = weakref.ref(owner, (lambda _: move(first, data, length)) if has_pattern else None)
-    return lambda: reference() is not None, lambda: has_pattern and ctypes.string_at(first, length) == PATTERN[:length]
+
+    def is_unwritten(address: int) -> bool:
+        at = max(first, address & ~1)
+        size = min(COMPARED_BYTES, first + length - at)
+        return has_pattern and size > 0 and ctypes.string_at(at, size) == PATTERN[:size]
+
+    return lambda: reference() is not None, is_unwritten
 
 
 def _torch_tests(storage: Any) -> Tests:
@@ -67,4 +74,4 @@ def _torch_tests(storage: Any) -> Tests:
     from torch.multiprocessing.reductions import StorageWeakRef
 
     reference = StorageWeakRef(storage)
-    return lambda: not reference.expired(), lambda: False
+    return lambda: not reference.expired(), lambda address: False

@@ -370,6 +370,7 @@ def test_captures_by_hand_and_on_joined_streams(cuda):
         double(y, 64, other)  # never joined: runs at once
         main.wait_event(side.record_event())
         graph.capture_end()
+    torch.cuda.synchronize()
     assert x.tolist() == [1.0] * 64 and y.tolist() == [2.0] * 64
     graph.replay()
     assert x.tolist() == [2.0] * 64 and y.tolist() == [2.0] * 64
