@@ -30,10 +30,12 @@ def merge_leaves(shapes: tuple, strides: tuple, keep_last: bool = False) -> tupl
         if type(s) is int:
             if s == 1 and (out_s or not keep_last):
                 continue
-            if out_s and type(out_s[-1]) is int and _follows(s, d, out_d[-1]):
-                out_s[-1] *= s
-                out_d[-1] = d
-                continue
+            if out_s and type(out_s[-1]) is int:
+                after = out_d[-1]
+                if s * d == after if type(d) is int and type(after) is int else _follows(s, d, after):
+                    out_s[-1] *= s
+                    out_d[-1] = d
+                    continue
         out_s.append(s)
         out_d.append(d)
     out_s.reverse()
@@ -42,9 +44,7 @@ def merge_leaves(shapes: tuple, strides: tuple, keep_last: bool = False) -> tupl
 
 
 def _follows(s: int, d: Any, following: Any) -> bool:
-    """Return whether a leaf s:d runs on into one of stride `following`."""
-    if type(d) is int:
-        return type(following) is int and s * d == following
+    """Return whether a leaf s:d with a basis stride runs on into one of stride `following`."""
     return (
         type(d) is Basis
         and type(following) is Basis
@@ -112,10 +112,10 @@ def composition(a: Any, b: Any) -> Any:
         raise OperandType("the inner operand must be a plain layout or a tile, not a composed layout")
     expect_layout(b)
     merged = open_ended(a)
-    result = Layout(*compose_pair(merged, b.shape, b.stride))
+    pair = compose_pair(merged, b.shape, b.stride)
     if len(merged[0]) > 1:
-        refuse_carries(merged, [b], result)
-    return result
+        refuse_carries(merged, (b.flat(),), pair)
+    return Layout(*pair)
 
 
 def _by_tile(a: Layout, tile: Tile) -> Layout:
@@ -143,18 +143,22 @@ def open_ended(a: Layout) -> tuple[list, list]:
 
 def compose_pair(merged: tuple[list, list], shape: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
     """Return shape and stride of a after shape:stride, where `merged` is open_ended(a)."""
-    if type(shape) is tuple:
-        if len(shape) == 1:
-            return compose_pair(merged, shape[0], stride[0])
-        pairs = [compose_pair(merged, s, d) for s, d in zip(shape, stride)]
-        return tuple([p[0] for p in pairs]), tuple([p[1] for p in pairs])
-    if type(stride) is Basis:
-        raise BasisMismatch(f"the inner layout steps by the coordinate {stride}, not by an index")
-    return compose_leaf(merged, shape, stride)
+    if type(shape) is not tuple:
+        return compose_leaf(merged, shape, stride)
+    if len(shape) == 1:
+        return compose_pair(merged, shape[0], stride[0])
+    out_s, out_d = [], []
+    for s, d in zip(shape, stride):
+        s, d = compose_pair(merged, s, d)
+        out_s.append(s)
+        out_d.append(d)
+    return tuple(out_s), tuple(out_d)
 
 
 def compose_leaf(merged: tuple[list, list], shape: Any, stride: Any) -> tuple[IntTuple, IntTuple]:
     """Return shape and stride of merged leaves after one leaf shape:stride."""
+    if type(stride) is Basis:
+        raise BasisMismatch(f"the inner layout steps by the coordinate {stride}, not by an index")
     if type(shape) is int and shape == 1:
         return 1, 0
     if type(stride) is int and stride == 0:
@@ -166,8 +170,9 @@ def compose_leaf(merged: tuple[list, list], shape: Any, stride: Any) -> tuple[In
     return (out_s[0], out_d[0]) if len(out_s) == 1 else (tuple(out_s), tuple(out_d))
 
 
-def refuse_carries(merged: tuple[list, list], parts: list[Layout], result: Layout) -> None:
-    """Refuse an inner layout (given in parts) whose leaves together overflow an extent of a.
+def refuse_carries(merged: tuple[list, list], parts: Any, result: tuple) -> None:
+    """Refuse an inner layout, given as (shapes, strides) of its parts, whose leaves together
+    overflow an extent of a; `result` is the (shape, stride) that was found.
 
     Mode by mode, each leaf of the inner layout is right by itself; their sum is right unless it
     carries
@@ -175,14 +180,14 @@ def refuse_carries(merged: tuple[list, list], parts: list[Layout], result: Layou
     """
     reach = 0
     for part in parts:
-        for s, d in zip(*part.flat()):
+        for s, d in zip(*part):
             if type(s) is not int or type(d) is not int:
                 return
             reach += (s - 1) * d
     shapes, strides = merged
     if type(shapes[0]) is int and reach < shapes[0]:
         return
-    leaves = [pair for part in parts for pair in zip(*part.flat())]
+    leaves = [pair for part in parts for pair in zip(*part)]
     moving = [(s, d) for s, d in leaves if s != 1 and d != 0]
     if len(moving) < 2:
         return
@@ -190,7 +195,7 @@ def refuse_carries(merged: tuple[list, list], parts: list[Layout], result: Layou
     for s, d in moving:
         _fill(filled, shapes, s, d)
     for s, top in zip(shapes[:-1], filled):
-        if type(s) is int and top >= s and not _same_values(merged, leaves, result):
+        if type(s) is int and top >= s and not _same_values(merged, leaves, Layout(*result)):
             raise NotDivisible(f"the modes together reach {top} in an extent of {s} and carry")
 
 
@@ -247,7 +252,8 @@ def _walk(shapes: list, strides: list, rest: Any, step: Any) -> tuple[list, list
     ragged = None
     out_s: list = []
     out_d: list = []
-    for s, d in zip(shapes[:-1], strides[:-1]):
+    for n in range(len(shapes) - 1):
+        s, d = shapes[n], strides[n]
         if type(s) is int and s <= 0:
             raise NotDivisible(f"the mode {s}:{d} is empty")
         if type(s) is int and type(step) is int:
@@ -264,9 +270,9 @@ def _walk(shapes: list, strides: list, rest: Any, step: Any) -> tuple[list, list
             continue
         if type(rest) is int and rest == 1:
             break
-        part, left = _share(fits, rest, s)
+        part, left = (rest, 1) if type(rest) is type(fits) is int and 0 < rest <= fits else _share(fits, rest, s)
         out_s.append(part)
-        out_d.append(leaf.mul(step, d))
+        out_d.append(step * d if type(step) is type(d) is int else leaf.mul(step, d))
         if type(left) is int and left > 1 and type(s) is int and type(step) is int and s % step:
             ragged = f"extent {s} is not a multiple of stride {step}, which runs on beyond it"
         rest, step = left, next_step
@@ -326,8 +332,12 @@ def canonical_pair(shape: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTupl
     if type(shape) is tuple:
         if len(shape) == 1:
             return canonical_pair(shape[0], stride[0])
-        pairs = [canonical_pair(s, d) for s, d in zip(shape, stride)]
-        return tuple([p[0] for p in pairs]), tuple([p[1] for p in pairs])
+        out_s, out_d = [], []
+        for s, d in zip(shape, stride):
+            s, d = canonical_pair(s, d)
+            out_s.append(s)
+            out_d.append(d)
+        return tuple(out_s), tuple(out_d)
     return (1, 0) if type(shape) is int and shape == 1 else (shape, stride)
 
 

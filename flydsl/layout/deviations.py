@@ -25,6 +25,7 @@ from .errors import (
     NotDivisible,
     NotInjective,
     OperandType,
+    ProfileMismatch,
 )
 from .int_tuple import (
     as_modes,
@@ -138,7 +139,10 @@ def broken_basis(operands: list, result: Any, op: str) -> str | None:
     inner = operands[1]
     if isinstance(inner, Tile) or not any(isinstance(d, leaf.Basis) for d in leaves(inner.stride)):
         return None
-    return broken_composition(operands[:1] + [_with_numbers(inner, 3)], _with_numbers(result, 3), op)
+    try:
+        return broken_composition(operands[:1] + [_with_numbers(inner, 3)], _with_numbers(result, 3), op)
+    except ProfileMismatch as error:
+        return f"the outer layout does not take such coordinates: {error.condition}"
 
 
 def _broken_leaves(a: Layout, inner: Layout, shape: Any, stride: Any) -> str | None:
@@ -335,6 +339,23 @@ def broken_divide_part(mode: Layout, d: Layout, tile: Layout, rest: Layout) -> s
     return None if found is None else "rest: " + found
 
 
+def broken_star(operands: list, result: Any, op: str) -> str | None:
+    """What `*` leaves alone belongs to the rest: the tile has as many elements as its entries say."""
+    tile, r = operands[1], _outer(getattr(result, "layout", result))
+    if not isinstance(tile, Tile) or None not in tile.modes:
+        return None
+    parts = layout_modes(r)
+    got = product(tuple(m.shape for m in parts[: len(tile.modes)])) if op == "flat_divide" else product(parts[0].shape)
+    wanted = product(tuple(_entry_size(m) for m in tile.modes if m is not None))
+    return None if got == wanted else f"its tile has {to_str(got)} elements, the entries say {to_str(wanted)}"
+
+
+def _entry_size(entry: Any) -> Any:
+    if isinstance(entry, Tile):
+        return product(tuple(_entry_size(m) for m in entry.modes if m is not None))
+    return size(entry)
+
+
 def broken_product(operands: list, result: Any, op: str) -> str | None:
     """The copies are gaps(block) after the tiler."""
     block, tiler, r = _outer(operands[0]), operands[1], _outer(result)
@@ -382,7 +403,7 @@ def broken_recast(operands: list, result: Any, op: str) -> str | None:
         return f"an element of {min(old, new)} bits holds nothing"
     if any(isinstance(d, leaf.Basis) for d in leaves(a.stride)):
         return f"the coordinates of {a} have no width, and {r} has lost them"
-    a, r = _small_leaves(a, r, max(old, new))
+    a, r = _small_leaves(a, r, old, new)
     before = Counter(i * old + b for i in all_indices(a) for b in range(old))
     after = Counter(i * new + b for i in all_indices(r) for b in range(new))
     most = max(before.values(), default=0)
@@ -390,15 +411,17 @@ def broken_recast(operands: list, result: Any, op: str) -> str | None:
     return None if wrong is None else f"bit {wrong}: {before[wrong]} times before, {after[wrong]} after"
 
 
-def _small_leaves(a: Layout, r: Layout, bits: int) -> tuple[Layout, Layout]:
-    """Return both layouts with only the static leaves of small strides, few enough to enumerate."""
+def _small_leaves(a: Layout, r: Layout, old: int, new: int) -> tuple[Layout, Layout]:
+    """Return both layouts with only the static leaves of small strides, few enough to enumerate
+    their elements of `old` and `new` bits.
+    """
     pairs = [p for p in zip(zip(*a.flat()), zip(*r.flat())) if p[0][1]]
     pairs = [p for p in pairs if all(type(n) is int for n in p[0] + p[1])]
     pairs.sort(key=lambda p: abs(p[0][1]))
-    kept, elems = [((1, 0), (1, 0))], 1
+    kept, before, after = [((1, 0), (1, 0))], old, new
     for one, other in pairs:
-        elems *= max(one[0], other[0], 1)
-        if elems * bits > 8 * LIMIT:
+        before, after = before * max(one[0], 1), after * max(other[0], 1)
+        if max(before, after) > 8 * LIMIT:
             break
         kept.append((one, other))
     return tuple(Layout(tuple(p[n][0] for p in kept), tuple(p[n][1] for p in kept)) for n in (0, 1))
@@ -427,7 +450,7 @@ def broken_for_numbers(operands: list, result: Any, op: str) -> str | None:
     if all(map(_is_static, operands)):
         return None
     small = [_refusal(op, operands, factor) for factor in (3, 2, 5)]
-    return small[-1] if all(small) else _refusal(op, operands, 99991)
+    return small[-1] if all(small) else _refusal(op, operands, 99_999_989)
 
 
 def _refusal(op: str, operands: list, factor: int) -> str | None:
@@ -567,6 +590,14 @@ TABLE: tuple[Deviation, ...] = (
         "doubled or wrong, so we refuse",
         broken_divide,
         ("logical_divide", ("((6,8,4)):((0,6,0))", "[4]"), "((4,(2,8,3))):((0,(0,6,0)))"),
+    ),
+    Deviation(
+        "divide-star",
+        ("zipped_divide", "tiled_divide", "flat_divide"),
+        "`*` keeps a mode, which only logical_divide can say: the reference takes a kept mode of "
+        "rank 2 apart as if it were (tile, rest), and aborts for others; we refuse",
+        broken_star,
+        ("flat_divide", ("((2,4),16):((1,2),8)", "[*|8]"), "(2,8,4,2):(1,8,2,64)"),
     ),
     Deviation(
         "product-ragged",

@@ -62,12 +62,11 @@ def _split(layout: Layout, divisor: Any) -> tuple:
         return compose_leaf(merged, divisor, 1) + compose_leaf(merged, count, divisor)
     if type(divisor) is not Layout:
         raise NotStatic(f"a tile is static, but its mode {to_str(divisor)} is not")
-    gaps = leaves_pair(*gap_leaves(divisor, extent, True))
+    gaps = gap_leaves(divisor, extent, True)
     tile = compose_pair(merged, divisor.shape, divisor.stride)
-    rest = compose_pair(merged, *gaps)
+    rest = compose_pair(merged, *leaves_pair(*gaps))
     if len(merged[0]) > 1:
-        result = Layout((tile[0], rest[0]), (tile[1], rest[1]))
-        refuse_carries(merged, [divisor, Layout(*gaps)], result)
+        refuse_carries(merged, (divisor.flat(), gaps), ((tile[0], rest[0]), (tile[1], rest[1])))
     return tile + rest
 
 

@@ -7,6 +7,7 @@ multiple);
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 from . import leaf
@@ -49,9 +50,10 @@ def gap_leaves(layout: Layout, bound: Any, exact: bool) -> tuple[list, list]:
     for s, d in modes:
         if type(last) is int and type(d) is int and d % last and _leaves_hole(d, last, bound, exact):
             raise NotInjective(f"stride {d} is no multiple of {last}, where the modes below it end")
-        shapes.append(leaf.div(d, last))
+        static = type(d) is type(last) is int
+        shapes.append(d // last if static else leaf.div(d, last))
         strides.append(last)
-        last = leaf.mul(s, d)
+        last = s * d if static and type(s) is int else leaf.mul(s, d)
     shapes.append(leaf.ceil_div(bound, last))
     strides.append(last)
     return merge_leaves(shapes, strides)
@@ -72,6 +74,8 @@ def _positive_modes(layout: Layout) -> list[tuple]:
         shapes, strides = [s for s, _ in kept], [d for _, d in kept]
     shapes, strides = merge_leaves(shapes, strides)
     for s, d in zip(shapes, strides):
+        if type(s) is type(d) is int and s > 0 and d >= 0:
+            continue
         if type(d) is Basis:
             raise BasisMismatch(f"stride {d} is a coordinate, which has no complement")
         if type(d) is not int and len(shapes) > 1:
@@ -80,12 +84,8 @@ def _positive_modes(layout: Layout) -> list[tuple]:
             raise NotInjective(f"mode {s}:{d} runs below index 0 or is empty")
     modes = list(zip(shapes, strides))
     if len(modes) > 1:
-        modes.sort(key=_by_stride)
+        modes.sort(key=itemgetter(1))
     return modes
-
-
-def _by_stride(mode: tuple) -> int:
-    return mode[1]
 
 
 def complement(layout: Any, codomain: Any = None) -> Any:
@@ -106,7 +106,7 @@ def _with_prefix(layout: Layout) -> list[tuple]:
     out, step = [], 1
     for s, d in zip(shapes, strides):
         out.append((s, d, step))
-        step = leaf.mul(step, s)
+        step = step * s if type(step) is type(s) is int else leaf.mul(step, s)
     return out
 
 
@@ -155,7 +155,7 @@ def left_inverse(layout: Any) -> Any:
     modes = _with_prefix(layout)
     if any(type(d) is Basis for _, d, _ in modes):
         raise BasisMismatch("coordinate strides have no left inverse")
-    modes = sorted((m for m in modes if type(m[1]) is int and m[1] != 0), key=_static_stride)
+    modes = sorted([m for m in modes if type(m[1]) is int and m[1] != 0], key=itemgetter(1))
     ragged = None
     shapes, strides, current, reach, last_step = [], [], 1, 1, 0
     for s, d, step in modes:

@@ -41,12 +41,14 @@ class Layout:
     does.
     """
 
-    __slots__ = ("shape", "stride", "_hash", "_flat")
+    __slots__ = ("shape", "stride", "_hash", "_flat", "_payload")
     __match_args__ = ("shape", "stride")
 
     def __init__(self, shape: IntTuple, stride: IntTuple):
         _set_shape(self, shape)
         _set_stride(self, stride)
+        _set_hash(self, None)
+        _set_flat(self, None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Layout is immutable, cannot set {name}")
@@ -55,11 +57,11 @@ class Layout:
         return self is other or (type(other) is Layout and self.shape == other.shape and self.stride == other.stride)
 
     def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            _set_hash(self, hash((self.shape, self.stride)))
-            return self._hash
+        known = self._hash
+        if known is None:
+            known = hash((self.shape, self.stride))
+            _set_hash(self, known)
+        return known
 
     def __str__(self) -> str:
         return f"{to_str(self.shape)}:{to_str(self.stride)}"
@@ -88,15 +90,19 @@ class Layout:
         return svg_of(self)
 
     def carries_payload(self) -> bool:
-        return carries_payload(self.shape) or carries_payload(self.stride)
+        try:
+            return self._payload
+        except AttributeError:
+            _set_payload(self, carries_payload(self.shape) or carries_payload(self.stride))
+            return self._payload
 
     def flat(self) -> tuple[tuple, tuple]:
         """Return (shape leaves, stride leaves); refuse sides which nest differently."""
-        try:
-            return self._flat
-        except AttributeError:
-            _set_flat(self, _pair_leaves(self.shape, self.stride))
-            return self._flat
+        known = self._flat
+        if known is None:
+            known = _pair_leaves(self.shape, self.stride)
+            _set_flat(self, known)
+        return known
 
     rank = property(lambda self: tuple_rank(self.shape))
     depth = property(lambda self: tuple_depth(self.shape))
@@ -110,6 +116,9 @@ def _pair_leaves(shape: IntTuple, stride: IntTuple) -> tuple[tuple, tuple]:
     """Return the leaves of both sides, which must nest alike."""
     if type(shape) is not tuple and type(stride) is not tuple:
         return (shape,), (stride,)
+    if type(shape) is type(stride) and len(shape) == len(stride):
+        if tuple not in map(type, shape) and tuple not in map(type, stride):
+            return shape, stride
     out_s: list = []
     out_d: list = []
     if not _collect_pairs(shape, stride, out_s, out_d):
@@ -132,6 +141,7 @@ def _collect_pairs(shape: IntTuple, stride: IntTuple, out_s: list, out_d: list) 
 
 _set_shape, _set_stride = Layout.shape.__set__, Layout.stride.__set__
 _set_hash, _set_flat = Layout._hash.__set__, Layout._flat.__set__
+_set_payload = Layout._payload.__set__
 
 
 class ComposedLayout:
@@ -338,7 +348,7 @@ def column_major(shape: Any) -> Layout:
 
 
 @operation
-def _ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
+def ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
     for x in (shape, order):
         if type(x) not in (int, tuple, Sym) and x is not None:
             raise OperandType(f"expected an integer tuple, got {type(x).__name__}")
@@ -346,6 +356,8 @@ def _ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
         return column_major(shape)
     if not weakly_congruent(order, shape):
         raise ProfileMismatch(f"is_profile_weakly_congruent({to_str(order)}, {to_str(shape)}) is False")
+    if tuple not in map(type, shape) and set(map(type, order)) == {int}:
+        return Layout(shape, _flat_order(shape, order))
     slots: list[tuple[Any, IntTuple]] = []
     _order_slots(shape, order, slots)
     starts: list = [1] * len(slots)
@@ -358,6 +370,20 @@ def _ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
                 step = leaf.mul(step, s)
     strides = iter([compact_column_major(mode, starts[n]) for n, (_, mode) in enumerate(slots)])
     return Layout(shape, _order_fill(order, strides))
+
+
+def _flat_order(shape: tuple, order: tuple) -> tuple:
+    """Return the strides of a flat shape by order numbers, of which equal ones start together."""
+    strides: list = [1] * len(shape)
+    step: Any = 1
+    filled: Any = 1
+    last = None
+    for n in sorted(range(len(order)), key=order.__getitem__):
+        if order[n] != last:
+            last, step = order[n], filled
+        strides[n] = step
+        filled = leaf.mul(filled, shape[n])
+    return tuple(strides)
 
 
 def _ranking(orders: list) -> list[list[int]]:
@@ -394,9 +420,9 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
     (they are not ranked against each other). A leaf order means column-major.
     """
     try:
-        return _ordered_layout(shape, order)
+        return ordered_layout(shape, order)
     except OperandType:  # lists and the like, which the memo cannot look up
-        return _ordered_layout(make_int_tuple(shape), make_int_tuple(order))
+        return ordered_layout(make_int_tuple(shape), make_int_tuple(order))
 
 
 @operation
@@ -413,7 +439,7 @@ def make_layout_like(layout: Layout) -> Layout:
             raise NotStatic(f"stride {d} has no rank among the others")
     extents = iter([1 if leaf.is_value(d, 0) else s for s, d in zip(shapes, strides)])
     shape = map_leaves(lambda _: next(extents), layout.shape)
-    return Layout(layout.shape, _ordered_layout(shape, layout.stride).stride)
+    return Layout(layout.shape, ordered_layout(shape, layout.stride).stride)
 
 
 def make_identity_layout(shape: Any) -> Layout:

@@ -18,6 +18,12 @@ from typing import Any, Protocol
 from .errors import BasisMismatch, DivisionByZero, NotDivisible, OperandType
 
 
+class Payloads:
+    """Whether this process has made any payload: before the first one nothing needs to look for them."""
+
+    made = False
+
+
 class Sym:
     """A dynamic leaf: `width` bits (32 or 64), known to be a multiple of `div`; `value` is an
     opaque payload.
@@ -34,6 +40,8 @@ class Sym:
         _sym_width(self, width)
         _sym_div(self, div)
         _sym_value(self, value)
+        if value is not None:
+            Payloads.made = True
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Sym is immutable, cannot set {name}")

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from .errors import LayoutError, OperandType
-from .leaf import Basis, Sym
+from .leaf import Basis, Payloads, Sym
 
 LIMIT = 1 << 16
 _caches: list[dict] = []
@@ -58,7 +58,7 @@ def operation(fn: F) -> F:
         except LayoutError as error:
             error.within(name, args)
             raise
-        if not carries_payload(args):
+        if not Payloads.made or not carries_payload(args):
             if len(cache) >= LIMIT:
                 cache.clear()
             cache[args] = result

@@ -11,7 +11,7 @@ from typing import Any
 from . import leaf
 from .compose import canonical_pair, compose_pair, refuse_carries, scaled
 from .divide import regroup
-from .errors import NotStatic, OperandType, RankMismatch
+from .errors import LayoutError, NotStatic, OperandType, RankMismatch
 from .int_tuple import (
     IntTuple,
     as_modes,
@@ -32,10 +32,10 @@ from .layout import (
     layout_modes,
     make_ordered_layout,
     on_outer,
+    ordered_layout,
 )
 from .measure import size
 from .memo import operation
-from .modes import append
 
 
 def _expect_tiler(tiler: Any) -> None:
@@ -63,7 +63,7 @@ def _product_pairs(block: Layout, tiler: Layout) -> tuple[tuple, tuple]:
     merged = _room(block, tiler)
     copies = compose_pair(merged, tiler.shape, tiler.stride)
     if len(merged[0]) > 1:
-        refuse_carries(merged, [tiler], Layout(*copies))
+        refuse_carries(merged, (tiler.flat(),), copies)
     return canonical_pair(block.shape, block.stride), copies
 
 
@@ -71,7 +71,9 @@ def _room(block: Layout, tiler: Layout) -> tuple[list, list]:
     """Return the leaves of the places for copies; a tiler which never leaves index 0 needs none."""
     reach: Any = 1
     for s, d in zip(*tiler.flat()):
-        if not (type(d) is int and d == 0 or type(s) is int and s == 1):
+        if type(s) is type(d) is type(reach) is int:
+            reach += (s - 1) * d
+        elif not (type(d) is int and d == 0 or type(s) is int and s == 1):
             reach = leaf.add(reach, leaf.mul(leaf.sub(s, 1), d))
     block.flat()
     if type(reach) is int and reach == 1:
@@ -142,13 +144,18 @@ def _tile_to_shape(block: Any, target: IntTuple, order: IntTuple) -> Any:
     if type(block) is ComposedLayout:
         return on_outer(_tile_to_shape, block, target, order)
     expect_layout(block)
-    extents = int_tuple_product_each(target)
+    extents = int_tuple_product_each.uncached(target)
     if type(extents) is tuple and len(extents) > tuple_rank(block.shape):
-        block = append(block, Layout(1, 0), len(extents))
-    sizes = int_tuple_product_each(block.shape)
+        block = _padded(block, len(extents))
+    sizes = int_tuple_product_each.uncached(block.shape)
     if type(extents) is tuple and type(sizes) is not tuple:
         sizes = (sizes,)
-    return blocked_product(block, make_ordered_layout(ceil_div(extents, sizes), order))
+    copies = ordered_layout.uncached(ceil_div.uncached(extents, sizes), order)
+    try:
+        return _interleaved(block, copies, True)
+    except LayoutError as error:
+        error.within("blocked_product", (block, copies))
+        raise
 
 
 def tile_to_shape(block: Any, target_shape: Any, order: Any) -> Any:
