@@ -1,5 +1,6 @@
 """The errors of one kernel that do not follow from one another."""
 
+import re
 import threading
 from collections.abc import Callable
 from types import FunctionType
@@ -21,10 +22,16 @@ _now = _Collecting()
 def collect(error: Exception, state: tuple, bound: tuple[str, ...], reads: tuple[str, ...]) -> None:
     """Keep the error of a statement, unless it reads what an earlier failed statement would have bound."""
     drop(state)
-    follows = not _now.lost.isdisjoint(reads)
+    follows = not _now.lost.isdisjoint(reads) or _names_lost(error)
     _now.lost.update(bound)
     if not follows and _now.errors is not None:
         _now.errors.append(error)
+
+
+def _names_lost(error: Exception) -> bool:
+    """Return whether Python misses a variable that a failed statement would have bound: an inner function reads it."""
+    named = re.search(r"'(\w+)'", str(error)) if isinstance(error, NameError) else None
+    return named is not None and named[1] in _now.lost
 
 
 def other_errors(fn: FunctionType, first: FlyError, trace: Callable[[FunctionType], object]) -> tuple[BaseException, ...]:
@@ -36,7 +43,8 @@ def other_errors(fn: FunctionType, first: FlyError, trace: Callable[[FunctionTyp
     try:
         trace(rewritten(fn, kernel=True, guarded=True))
     except Exception as error:  # the end of what can be found: whatever went wrong here, the first error is what counts
-        _now.errors.append(error)
+        if not _names_lost(error):
+            _now.errors.append(error)
     finally:
         found, _now.errors = _now.errors, None
         drop(state)

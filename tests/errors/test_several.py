@@ -87,3 +87,22 @@ def test_a_sound_kernel_runs_after_one_with_errors():
     out = np.zeros(64, np.float32)
     launch(out)
     assert out.sum() == 5
+
+
+def test_variables_that_an_inner_function_misses_follow():
+    def body(x: fx.Tensor, out: fx.Tensor, n: fx.Int32):
+        i = fx.thread_idx.x
+
+        def read():
+            return shifted + 1
+
+        def write(value):
+            out[i] = value * read()
+
+        shifted = fx.Int32(n) << 1.5  # 1
+        write(2)
+        write(read())
+
+    error = errors_of(body)
+    assert error.span.line == line(body, 9)
+    assert error.others == ()
