@@ -26,7 +26,10 @@ from flydsl.layout.int_tuple import coord_add
 from flydsl.layout.layout import from_modes
 
 from . import tiled_copy, tiled_mma
+from .elements import bit_width
+from .errors import AtomError
 from .parse import parse_copy_atom, parse_tiled_copy, parse_tiled_mma
+from .tdm import padding_codes
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,17 @@ def _unsigned_atomic(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     )
 
 
+def _padding_fields(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    if not r.get("family", "").startswith("cdna5.tensor") or (field, ours) != ("accepted", False):
+        return False
+    op = parse_copy_atom(r["atom"]).op
+    try:
+        padding_codes(op.pad_interval, op.pad_amount, bit_width(op.elem))
+    except AtomError:
+        return True
+    return False
+
+
 def _atom_too_wide(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     if r.get("kind") != "copy" or ours is not None:
         return False
@@ -147,6 +161,12 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "where they are not the last mode of a zero stride",
         "waves along K hold partial sums of the same C: stride 0",
         _waves_along_k,
+    ),
+    Deviation(
+        "tensor-padding-fields",
+        "makes tensor load atoms with a padding that the descriptor has no code for",
+        "refused: an interval of 2 to 256 dwords, a power of two, and an amount of 1 to 128 dwords",
+        _padding_fields,
     ),
     Deviation(
         "copy-of-part-of-a-byte",

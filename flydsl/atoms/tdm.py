@@ -99,7 +99,7 @@ _TENSOR_FACTS = ("tensor_extent", "tensor_stride")
 class _TiledTensorDma(_TensorDma):
     """One warp's tile `shape` (outermost first) of a tensor seen through a coordinate tensor.
 
-    Shapes   tensor2tdm: per tile dimension the tensor's mode, as a basis leaf
+    Shapes   tensor2tdm: per leaf of the tensor its dimension of `shape` as a basis leaf, 0 for none
     """
 
     shape: tuple[int, ...]
@@ -140,11 +140,13 @@ class _TiledTensorDma(_TensorDma):
     @property
     def parameters(self) -> str:
         text = f"shape = [{', '.join(map(str, self.shape))}], elem = {self.elem}, tensor2tdm = {to_str(self.tensor2tdm)}"
-        if self.pad_interval:
-            text += f", padInterval = {self.pad_interval}, padAmount = {self.pad_amount}"
+        if self.atomic_barrier:
+            text += ", atomicBarrier = true"
         if self.cache:
             text += f", cacheModifier = {self.cache}"
-        return text + (", atomicBarrier = true" if self.atomic_barrier else "")
+        if self.pad_interval:
+            text += f", padInterval = {self.pad_interval}, padAmount = {self.pad_amount}"
+        return text
 
 
 @record

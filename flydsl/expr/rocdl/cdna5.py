@@ -131,13 +131,21 @@ def make_tiled_tdm_atom(
 
 
 def _with_tensor(atom: CopyAtom, tensor: Tensor) -> CopyAtom:
-    """Return the atom that knows the tensor's address, extents and strides."""
+    """Return the atom that knows the tensor's address, and extent and stride of each of its leaves."""
     atom = atom.set_value("tensor_base", ptrtoint(get_iter(tensor)))
     layout = get_layout(tensor)
+    paths = _leaf_paths(tensor.plain.layout.shape)
     for name, modes in (("extent", algebra.get_shape(layout)), ("stride", algebra.get_stride(layout))):
-        for i in range(tensor.plain.layout.rank):
-            atom = atom.set_value(f"tensor_{name}_{i}", get_scalar(build("fly.get", (modes,), (i,))))
+        for i, path in enumerate(paths):
+            atom = atom.set_value(f"tensor_{name}_{i}", get_scalar(build("fly.get", (modes,), (path,))))
     return atom
+
+
+def _leaf_paths(shape: Any, path: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+    """Return where the leaves are, left to right."""
+    if not isinstance(shape, tuple):
+        return [path]
+    return [leaf for i, mode in enumerate(shape) for leaf in _leaf_paths(mode, (*path, i))]
 
 
 def tdm_partition(

@@ -13,6 +13,7 @@ from flydsl.diag import PassFailed
 from flydsl.dialects import laws
 from flydsl.ir import ir
 from flydsl.layout import leaf
+from flydsl.layout.int_tuple import leaves
 from flydsl.layout.view import CoordTensor, MemRef, element_bits
 from flydsl.passes.fly_layout_lowering.lowering import PASS, Lowering
 
@@ -107,15 +108,13 @@ def _calls(layout: Any, count: int) -> list[tuple]:
 def _tiled_view(low: Lowering, atom: Any, coord: Any, pointer: Any, state: dict) -> tdm.TileView:
     rank, elem_bits = len(atom.shape), element_bits(atom.elem)
     place = coord if isinstance(coord, tuple) else (coord,)
-    modes = [basis.modes[0] for basis in atom.tensor2tdm][::-1]  # innermost first
-    strides = [state.get(f"tensor_stride_{mode}", 1) for mode in modes]
+    sizes, strides = _tensor_dimensions(atom, state)
     moved: Any = 0
     for c, stride in zip(place, strides, strict=True):
         moved = leaf.add(moved, leaf.mul(_wide(low, c), stride))
     is_checked = state.get("boundary_check", 1)
     extents = []
-    for c, mode in zip(place, modes, strict=True):
-        extent = state[f"tensor_extent_{mode}"]
+    for c, extent in zip(place, sizes, strict=True):
         rest = leaf.sub(extent, leaf.minimum(c, extent))
         extents.append(_checked(low, is_checked, rest))
     byte = leaf.add(state["tensor_base"], leaf.mul(moved, elem_bits // 8))
@@ -133,6 +132,30 @@ def _tiled_view(low: Lowering, atom: Any, coord: Any, pointer: Any, state: dict)
         atomic_barrier_addr=state.get("atomic_barrier_addr", 0),
         early_timeout=timeout,
     )
+
+
+def _tensor_dimensions(atom: Any, state: dict) -> tuple[list[Any], list[Any]]:
+    """Return (extents, strides) of the tensor along the tile's dimensions, innermost first.
+
+    Leaves of the tensor that follow one another in memory are one dimension: the step of scale 1 has its stride. A
+    dimension that no leaf counts repeats what lies below it.
+    """
+    rank = len(atom.shape)
+    extents: list[Any] = [1] * rank
+    strides: list[Any] = [0] * rank
+    is_counted = [False] * rank
+    for i, basis in enumerate(leaves(atom.tensor2tdm)):
+        if not isinstance(basis, la.Basis):
+            continue
+        at = rank - 1 - basis.modes[0]
+        extents[at] = leaf.mul(extents[at], state[f"tensor_extent_{i}"])
+        is_counted[at] = True
+        if basis.value == 1:
+            strides[at] = state.get(f"tensor_stride_{i}", 1)
+    for at, extent in enumerate(reversed(atom.shape)):
+        if not is_counted[at]:
+            extents[at] = extent
+    return extents, strides
 
 
 def _wide(low: Lowering, x: Any) -> Any:

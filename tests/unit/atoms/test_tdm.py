@@ -93,15 +93,46 @@ def test_tiled_atom():
 @pytest.mark.parametrize("tensor, smem, tile, warps, message", [
     ("(256,512):(512,1)", "(64,128):(1,64)", "[64|128]", 1, "contiguous mode"),
     ("(256,512):(1024,2)", "(64,128):(128,1)", "[64|128]", 1, "contiguous mode"),
-    ("(256,512):(512,1)", "(64,128):(128,1)", "[32|128]", 1, "shape of the tile"),
-    ("(256,512):(512,1)", "(64,128):(128,1)", "[64|128]", 3, "power of two"),
-    ("(256,(8,64)):(512,(64,1))", "(64,128):(128,1)", "[64|128]", 1, "per dimension"),
+    ("(256,512):(512,1)", "(64,128):(128,1)", "[32|128]", 1, "elements of the tile"),
+    ("(256,512):(512,1)", "(64,128):(128,1)", "[64|128]", 3, "evenly"),
+    ("(256,(8,64)):(512,(64,1))", "(64,128):(128,1)", "[64|128]", 1, "contiguous mode"),
     ("(2,2,2,2,2,2):(32,16,8,4,2,1)", "(2,2,2,2,2,2):(32,16,8,4,2,1)", "[2|2|2|2|2|2]", 1, "at most 5"),
     ("(256,512):(512,1)", "(64,128):(64,1)", "[64|128]", 1, "neither compact nor padded"),
 ])
 def test_tiled_atom_refusals(tensor, smem, tile, warps, message):
     with pytest.raises(ValueError, match=message):
         made(f"!fly.memref<f16, global, {tensor}>", smem, tile, warps)
+
+
+# Recorded from the reference compiler: (tensor, LDS, tile, warps) and the atom's shape, tensor2tdm, coordinates.
+DIMENSIONS = [
+    ("(1,3,16):(48,16,1)", "(1,1,8):(8,8,1)", "[1|1|8]", 1, "[1, 8]", "(0,1E0,1E1)", "(0,1E1,1E0)"),
+    ("(32,6,64):(384,64,1)", "(8,3,64):(192,64,1)", "[8|3|64]", 1, "[8, 192]", "(1E0,64E1,1E1)", "(1E1,64E0,1E0)"),
+    ("(4,8,384):(3072,384,1)", "(4,8,128):(1024,128,1)", "[4|8|128]", 16, "[2, 128]", "(8E0,1E0,1E1)",
+     "(8E1,1E1,1E0)"),
+    ("((2,24),24):((576,24),1)", "(16,24):(24,1)", "[16|24]", 4, "[2, 2, 24]", "((1E1,1E0),1E2)", "((1E1,1E2),1E0)"),
+    ("(256,(128,2)):(256,(1,128))", "(64,64):(64,1)", "[64|64]", 1, "[1, 64, 64]", "(1E1,(1E2,1E0))",
+     "(1E1,(1E0,1E2))"),
+    ("(256,24):(0,1)", "(64,8):(8,1)", "[64|8]", 1, "[64, 8]", "(0,1E1)", "(0,1E0)"),
+    ("(3,4,32,32,512):(1,3,12,384,12288)", "(1,2,8,16,128):(32768,16384,2048,128,1)", "[1|2|8|16|128]", 1,
+     "[2, 8, 16, 128, 1]", "(1E4,1E0,1E1,1E2,1E3)", "(1E0,1E4,1E3,1E2,1E1)"),
+    ("(1,3,128,256):(98304,32768,256,1)", "(1,3,32,128):(12288,4096,128,1)", "[1|3|32|128]", 6, "[1, 16, 128]",
+     "(0,1E0,1E1,1E2)", "(0,1E2,1E1,1E0)"),
+]
+
+
+@pytest.mark.parametrize("tensor, smem, tile, warps, shape, to_tdm, strides", DIMENSIONS)
+def test_dimensions_of_the_descriptor(tensor, smem, tile, warps, shape, to_tdm, strides):
+    atom, coordinates = made(f"!fly.memref<f16, global, {tensor}>", smem, tile, warps)
+    assert f"shape = {shape}, elem = f16, tensor2tdm = {to_tdm}>" in atom.short
+    assert str(coordinates.layout) == f"{tensor.split(':')[0]}:{strides}"
+
+
+def test_dimensions_hold_sixteen_bits():
+    """Recorded from the reference compiler: 8 x 32 x 256 elements are no single dimension."""
+    atom, _ = made("!fly.memref<i8, global, (48,24,32,256):(196608,8192,256,1)>", "(2,8,32,256):(65536,8192,256,1)",
+                   "[2|8|32|256]")
+    assert "shape = [2, 8, 8192]" in atom.short
 
 
 def test_stores_cannot_unpad():
