@@ -224,32 +224,44 @@ def best(function, arguments: list, rounds: int) -> float:
 
 
 def prove_refusals(function, compiled, arguments: list, library: str) -> None:
-    """Call with wrong element type, shape, device and count; each must raise, on both paths."""
+    """Call with wrong element type, shape, device and count in every position; each must raise, on both paths."""
     import numpy as np
     import torch
 
-    flat = np.zeros(4096, np.float32)
+    def make(shape, dtype="float32"):
+        return np.zeros(shape, dtype) if library == "numpy" else torch.zeros(shape, dtype=getattr(torch, dtype))
+
     wrong = {
-        "element type": {"numpy": flat.astype(np.complex64), "torch": torch.zeros(4096, dtype=torch.complex64)}[
-            library
-        ],
-        "shape (no dimensions)": {"numpy": np.zeros((), np.float32), "torch": torch.zeros(())}[library],
-        "stride": {"numpy": np.zeros(8192, np.float32)[::2], "torch": torch.zeros(8192)[::2]}[library],
+        "element type": make(4096, "complex64"),
+        "shape (no dimensions)": make(()),
+        "stride": make(8192)[::2],
         "device": torch.zeros(4096, device="meta"),
     }
-    only_compiled = {
-        "element type (other)": {"numpy": flat.astype(np.float16), "torch": torch.zeros(4096, dtype=torch.float16)}[
-            library
-        ],
-        "rank": {"numpy": flat.reshape(64, 64), "torch": torch.zeros(64, 64)}[library],
-    }
-    for what, value in {**wrong, **only_compiled}.items():
-        for call in (compiled,) if what in only_compiled else (function, compiled):
-            refuses(call, [*arguments[:-1], value] if len(arguments) == 1 else [value, *arguments[1:]], what)
+    only_compiled = {"element type (other)": make(4096, "float16"), "shape (rank)": make((64, 64)), "no tensor": 4096}
+    wrong_numbers = {"number: too large": 2**40, "number: a fraction": 0.5, "number: a text": "1"}
+    for i, argument in enumerate(arguments):
+        values = wrong_numbers if isinstance(argument, int) else {**wrong, **only_compiled}
+        for what, value in values.items():
+            for call in (compiled,) if what in only_compiled else (function, compiled):
+                refuses(call, [*arguments[:i], value, *arguments[i + 1 :]], f"{what} (argument {i})")
     for call in (function, compiled):
         refuses(call, arguments[:-1], "count: one less")
         refuses(call, [*arguments, 1], "count: one more")
         call(*arguments)
+    prove_static_shapes(function, arguments, make)
+
+
+def prove_static_shapes(function, arguments: list, make) -> None:
+    """Where extents are compiled in, another shape must raise."""
+    import flydsl.compiler as flyc
+
+    for i, argument in enumerate(arguments):
+        if not isinstance(argument, int):
+            pinned = [*arguments[:i], flyc.from_dlpack(argument), *arguments[i + 1 :]]
+            compiled = flyc.compile(function, *pinned)
+            compiled(*arguments)
+            refuses(compiled, [*arguments[:i], make(4095), *arguments[i + 1 :]], f"shape (argument {i} is static)")
+            refuses(compiled, [*arguments[:i], flyc.from_dlpack(make(4095)), *arguments[i + 1 :]], "shape (both static)")
 
 
 def refuses(call, arguments: list, what: str) -> None:

@@ -115,11 +115,7 @@ class _Writer:
         self.parameters.append(a)
         if isinstance(value, JitArgument):
             self._wrapper(name, argument, a)
-        elif (
-            isinstance(argument, MemRefJitArg)
-            and argument.has_default_layout
-            and self._tensor(name, argument, value, a)
-        ):
+        elif isinstance(argument, MemRefJitArg) and self._tensor(name, argument, value, a):
             pass
         elif isinstance(argument, PointerJitArg) and type(value) in (int, ctypes.c_void_p):
             self._type(a, value)
@@ -154,53 +150,59 @@ class _Writer:
         return True
 
     def _torch(self, argument: MemRefJitArg, value: Any, a: str) -> None:
-        n = a[1:]
-        rank, leading = argument.rank, argument.leading_dim
+        n, rank = a[1:], argument.rank
         self.checks.append(f"type({a}) is {self.keep(type(value))}")
         self.checks.append(f"{a}.dtype is {self.keep(value.dtype)}")
-        strides = [f"s{n}_{i}" for i in range(rank)]
+        strides, shape = [f"s{n}_{i}" for i in range(rank)], [f"n{n}_{i}" for i in range(rank)]
         self.reads.append(f"{', '.join(strides)}, = {a}.stride()")
-        self._leading(strides, leading)
-        shape = [f"n{n}_{i}" for i in range(rank)]
         self.reads.append(f"{shape[0]} = {a}.numel()" if rank == 1 else f"{', '.join(shape)}, = {a}.shape")
-        self._extents(shape)
+        self._layout(argument, shape, strides, 1)
         self.reads += [f"p{n} = {a}.data_ptr()", f"d{n} = {a}.get_device()", f"if not p{n}: return False"]
         self.devices.append(f"d{n}")
-        self._flat_tensor(f"p{n}", shape, strides, leading)
+        self._flat_tensor(argument, f"p{n}", shape, strides)
 
     def _numpy(self, argument: MemRefJitArg, value: np.ndarray, a: str) -> None:
-        n = a[1:]
-        rank, leading, size = argument.rank, argument.leading_dim, value.itemsize
+        n, rank, size = a[1:], argument.rank, value.itemsize
         self.checks.append(f"type({a}) is {self.keep(type(value))}")
         self.checks.append(f"{a}.dtype is {self.keep(value.dtype)}")
-        strides = [f"s{n}_{i}" for i in range(rank)]
+        strides, shape = [f"s{n}_{i}" for i in range(rank)], [f"n{n}_{i}" for i in range(rank)]
         self.reads.append(f"{', '.join(strides)}, = {a}.strides")
-        self._leading(strides, leading, size)
-        shape = [f"n{n}_{i}" for i in range(rank)]
         self.reads.append(f"{', '.join(shape)}, = {a}.shape")
-        self._extents(shape)
-        others = [s for i, s in enumerate(strides) if i != leading]
+        self._layout(argument, shape, strides, size)
+        others = [strides[i] for i in argument.stride_dyn_indices]
         if others and size > 1:
             self.reads.append(f"if {' or '.join(f'{s} % {size}' for s in others)}: return False")
         self.reads.append(f"p{n} = {self.keep(address_function(value))}({a})")
         self.reads.append(f"if p{n} % {value.dtype.alignment}: return False")
-        self._flat_tensor(f"p{n}", shape, [f"{s} // {size}" if size > 1 else s for s in strides], leading)
+        self._flat_tensor(argument, f"p{n}", shape, [f"{s} // {size}" if size > 1 else s for s in strides])
 
-    def _leading(self, strides: list[str], leading: int, one: int = 1) -> None:
-        """Check that the first stride of 1 (in elements) is where the signature has it."""
-        wrong = [f"{strides[leading]} != {one}", *(f"{s} == {one}" for s in strides[:leading])]
-        self.reads.append(f"if {' or '.join(wrong)}: return False")
+    def _layout(self, argument: MemRefJitArg, shape: list[str], strides: list[str], one: int) -> None:
+        """Check extents and strides: those that are static, promises of those that are not. `one`: a stride of 1."""
+        dynamic, free = argument.shape_dyn_indices, argument.stride_dyn_indices
+        wrong = [f"{n} > {LARGEST_EXTENT}" for n in (shape[i] for i in dynamic)]
+        wrong += [f"{shape[i]} != {argument.shape[i]}" for i in range(argument.rank) if i not in dynamic]
+        wrong += [f"{strides[i]} != {argument.strides[i] * one}" for i in range(argument.rank) if i not in free]
+        if argument.has_default_layout:  # which dimension is contiguous is the first one with a stride of 1
+            wrong += [f"{s} == {one}" for s in strides[: argument.leading_dim]]
+        wrong += [f"{shape[i]} % {div}" for i, div in argument.divisibility_of_shape.items() if div > 1]
+        wrong += [f"{strides[i]} % {div * one}" for i, div in argument.divisibility_of_strides.items() if div > 1]
+        if argument.stride_width == 32:
+            wrong += [f"not {-(2**31) * one} <= {strides[i]} < {2**31 * one}" for i in free]
+        if wrong:
+            self.reads.append(f"if {' or '.join(wrong)}: return False")
 
-    def _extents(self, shape: list[str]) -> None:
-        self.reads.append(f"if {' or '.join(f'{n} > {LARGEST_EXTENT}' for n in shape)}: return False")
-
-    def _flat_tensor(self, pointer: str, shape: list[str], strides: list[str], leading: int) -> None:
-        self.flat += [pointer, *shape, *(s for i, s in enumerate(strides) if i != leading)]
+    def _flat_tensor(self, argument: MemRefJitArg, pointer: str, shape: list[str], strides: list[str]) -> None:
+        if argument.align > 1:
+            self.reads.append(f"if {pointer} % {argument.align}: return False")
+        self.flat += [pointer, *(shape[i] for i in argument.shape_dyn_indices)]
+        self.flat += [strides[i] for i in argument.stride_dyn_indices]
 
     # --- numbers, streams, wrappers ----------------------------------------------------------------------------------
 
     def _number(self, argument: NumericJitArg, value: Any, a: str) -> bool:
         cls = argument.dsl_type
+        if cls.is_float and cls.width <= 8:
+            return False
         same = type(value) is type(argument.number) and (value == argument.number or value != value)
         if type(value) is int and cls.is_integer and same:
             self._type(a, value)

@@ -2,7 +2,7 @@
 `func.func`.
 
 The text is generated, kept with the artifact, and needs only `flydsl.runtime.host_math`. Integers wrap to their width
-as in IR.
+as in IR, f32 is rounded.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _BINARY = {
     "arith.addf": "+",
     "arith.subf": "-",
     "arith.mulf": "*",
-    "arith.divf": "/",
 }
 _CALLS = {
+    "arith.divf": "fdiv",
     "arith.divsi": "div",
     "arith.remsi": "rem",
     "arith.ceildivsi": "ceildiv",
@@ -47,7 +47,7 @@ _UNSIGNED_CALLS = {"arith.ceildivui": "ceildiv", "arith.minui": "min", "arith.ma
 _CMPI = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 _CMPF = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 6: "!=", 8: "==", 9: ">", 10: ">=", 11: "<", 12: "<=", 13: "!="}
 _SAME = frozenset(
-    "arith.extsi arith.index_cast arith.extf arith.truncf arith.sitofp llvm.ptrtoint llvm.inttoptr".split()
+    "arith.extsi arith.index_cast arith.extf llvm.ptrtoint llvm.inttoptr".split()
 )
 
 
@@ -115,6 +115,8 @@ class _Writer:
 
     def _wrapped(self, op: ir.Operation, text: str) -> str:
         width = _width(op.results[0].type)
+        if isinstance(op.results[0].type, ir.F32Type):
+            return f"single({text})"
         if width == 32:  # inline: a call takes three times as long
             return f"(({text}) + {1 << 31} & {(1 << 32) - 1}) - {1 << 31}"
         return f"wrap({text}, {width})" if width else text
@@ -175,6 +177,17 @@ def _trunci(w: _Writer, op: ir.Operation) -> None:
 def _extui(w: _Writer, op: ir.Operation) -> None:
     width = _width(op.operands[0].type)
     w.put(f"{w.name(op.result)} = unsigned({w.name(op.operands[0])}, {width})")
+
+
+def _tofp(w: _Writer, op: ir.Operation) -> None:
+    value = w.name(op.operands[0])
+    if op.name == "arith.uitofp":
+        value = f"unsigned({value}, {_width(op.operands[0].type)})"
+    w.put(f"{w.name(op.result)} = {w._wrapped(op, f'float({value})')}")
+
+
+def _truncf(w: _Writer, op: ir.Operation) -> None:
+    w.put(f"{w.name(op.result)} = {w._wrapped(op, w.name(op.operands[0]))}")
 
 
 def _fptosi(w: _Writer, op: ir.Operation) -> None:
@@ -252,8 +265,12 @@ def _launch(w: _Writer, op: ir.Operation) -> None:
     grid, block, cluster = (_tuple([g[0] for g in names[i : i + 3] if g]) for i in (1, 4, 7))
     smem = names[10][0] if names[10] else "0"
     stream = names[12][0] if names[12] else "0"
-    arguments = _tuple(names[11])
+    arguments = _tuple([_argument(w, v) for v in groups[11]])
     w.put(f"launch({kernel!r}, {grid}, {block}, {cluster}, {smem}, {stream}, {arguments})")
+
+
+def _argument(w: _Writer, v: ir.Value) -> str:
+    return f"bf16({w.name(v)})" if isinstance(v.type, ir.BF16Type) else w.name(v)
 
 
 def _tuple(names: list[str]) -> str:
@@ -272,7 +289,9 @@ _RULES: dict[str, Callable[[_Writer, ir.Operation], None]] = {
     "arith.trunci": _trunci,
     "arith.extui": _extui,
     "arith.index_castui": _extui,
-    "arith.uitofp": _extui,
+    "arith.sitofp": _tofp,
+    "arith.uitofp": _tofp,
+    "arith.truncf": _truncf,
     "arith.fptosi": _fptosi,
     "llvm.getelementptr": _gep,
     "scf.if": _if,

@@ -7,7 +7,9 @@ in the order that `fly-rewrite-func-signature` uses.
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import dataclasses
 import functools
 import inspect
 import struct
@@ -19,7 +21,7 @@ import numpy as np
 
 from flydsl import layout as la
 from flydsl.compiler.fingerprint import function_digest
-from flydsl.diag import ArgumentRange, ArgumentType, StrideNotUnit, TensorExtent, TensorRank
+from flydsl.diag import ArgumentRange, ArgumentType, StrideNotUnit, TensorExtent, TensorPromise, TensorRank
 from flydsl.dialects import type_of
 from flydsl.expr.enum import AddressSpace, space_name
 from flydsl.expr.numeric import Boolean, Float32, Int32, Int64, Numeric
@@ -56,6 +58,10 @@ class JitArgument:
     def buffer(self) -> HostArray | None:
         """Return the memory that the argument gives access to, or None."""
         return None
+
+    def describe(self) -> str:
+        """Return what the argument is, in words, for an error about its type."""
+        return described_signature(self.signature())
 
     # The protocol's names
 
@@ -100,6 +106,8 @@ class MemRefJitArg(JitArgument):
     dtype = property(lambda self: self.array.elem)
     is_layout_dynamic = property(lambda self: bool(self._shape_div or self._stride_div))
     leading_dim = property(lambda self: next((i for i in range(self.rank) if i not in self._stride_div), -1))
+    divisibility_of_shape = property(lambda self: self._shape_div)
+    divisibility_of_strides = property(lambda self: self._stride_div)
     shape_dyn_indices = property(lambda self: tuple(sorted(self._shape_div)))
     stride_dyn_indices = property(lambda self: tuple(sorted(self._stride_div)))
 
@@ -202,8 +210,45 @@ class MemRefJitArg(JitArgument):
         shape = [array.shape[i] for i in sorted(self._shape_div)]
         if shape and max(shape) > LARGEST_EXTENT:
             raise TensorExtent(shape=array.shape)
+        if not self.has_default_layout:
+            problem = self.broken_promise()
+            if problem:
+                raise TensorPromise(problem=problem)
         stride = [array.strides[i] for i in sorted(self._stride_div)]
         return [array.address, *shape, *stride]
+
+    def broken_promise(self) -> str:
+        """Return what of the alignment and divisibility that the code relies on does not hold; empty where all does."""
+        array = self.array
+        if self.align and array.address % self.align:
+            return f"its address {array.address:#x} is not a multiple of assumed_align={self.align}"
+        for what, values, divisors in (
+            ("extent", array.shape, self._shape_div),
+            ("stride", array.strides, self._stride_div),
+        ):
+            for i, div in divisors.items():
+                if values[i] % div:
+                    return f"{what} {i} is {values[i]}, not a multiple of divisibility={div}"
+        if self.stride_width == 32 and any(not -(2**31) <= array.strides[i] < 2**31 for i in self._stride_div):
+            return f"its strides {array.strides} do not fit use_32bit_stride"
+        return ""
+
+    def of_same_type(self, array: HostArray) -> MemRefJitArg | None:
+        """Return a tensor under this one's type: with the same layout marks. None where it does not have that type."""
+        mine = self.array
+        if array.elem != mine.elem or len(array.shape) != self.rank:
+            return None
+        for i in range(self.rank):
+            if i not in self._shape_div and array.shape[i] != mine.shape[i]:
+                return None
+            if i not in self._stride_div and array.strides[i] != mine.strides[i]:
+                return None
+        made = copy.copy(self)
+        made.array = array
+        return None if made.broken_promise() else made
+
+    def describe(self) -> str:
+        return _described_tensor(self.array.elem, self.array.shape, self.array.strides)
 
     def buffer(self) -> HostArray:
         return self.array
@@ -215,6 +260,33 @@ def _fill_address(argument: MemRefJitArg, storage: ctypes.c_void_p) -> None:
 
 def _fill_layout(packing: str, argument: MemRefJitArg, storage: ctypes.Array) -> None:
     struct.pack_into(packing, storage, 0, *argument.flat()[1:])
+
+
+def described_signature(signature: Hashable) -> str:
+    """Return in words what the code of a signature takes."""
+    match signature:
+        case ("tensor", MemRef() as plain):
+            layout = plain.layout
+            shape, strides = (x if isinstance(x, tuple) else (x,) for x in (layout.shape, layout.stride))
+            return _described_tensor(plain.ptr.elem, *(tuple(map(_described_leaf, x)) for x in (shape, strides)))
+        case ("pointer", Ptr() as plain):
+            return f"a pointer to {plain.elem}"
+        case ("static", (type(), value)):
+            return f"the constant {value!r}"
+        case type():
+            return signature.__name__
+    return str(signature)
+
+
+def _described_leaf(leaf: Any) -> str:
+    if not isinstance(leaf, la.Sym):
+        return str(leaf)
+    return "any" if leaf.div == 1 else f"multiple of {leaf.div}"
+
+
+def _described_tensor(elem: str, shape: Sequence[Any], strides: Sequence[Any]) -> str:
+    shape, strides = (", ".join(map(str, x)) for x in (shape, strides))
+    return f"a tensor of {elem}, shape ({shape}), strides ({strides})"
 
 
 class TorchTensorJitArg(MemRefJitArg):
@@ -240,6 +312,15 @@ def from_torch_tensor(
     return TorchTensorJitArg(
         tensor, dynamic_layout=False, assumed_align=assumed_align, use_32bit_stride=use_32bit_stride
     )
+
+
+def without_memory(argument: JitArgument) -> JitArgument:
+    """Return an argument that does not keep its memory alive: its form only."""
+    if not isinstance(argument, MemRefJitArg):
+        return argument
+    made = copy.copy(argument)
+    made.array = dataclasses.replace(argument.array, owner=None)
+    return made
 
 
 class PointerJitArg(JitArgument):
@@ -277,15 +358,24 @@ def _pointer(element_type: type[Numeric], address_space: AddressSpace, alignment
     return Ptr(element_type.element.mlir, space_name(address_space), alignment)
 
 
-def compiled_argument(value: Any, signature: Hashable) -> Any:
-    """Return an argument of a compiled function as its signature has it: a bare address for a pointer takes the
-    pointer's type."""
-    if type(value) not in (int, ctypes.c_void_p) or type(signature) is not tuple or signature[0] != "pointer":
-        return value
-    pointer = PointerJitArg.__new__(PointerJitArg)
-    pointer.address = int((value.value if type(value) is ctypes.c_void_p else value) or 0)
-    pointer.plain = signature[1]
-    return pointer
+def compiled_form(argument: JitArgument) -> JitArgument | None:
+    """Return what `compiled_argument` needs of an argument that a function was compiled for."""
+    return without_memory(argument) if isinstance(argument, (MemRefJitArg, PointerJitArg)) else None
+
+
+def compiled_argument(value: Any, compiled: JitArgument | None) -> Any:
+    """Return an argument of a compiled function under the type that it was compiled for, where it has that type: a
+    bare address as a typed pointer, a tensor with the layout marks."""
+    if isinstance(compiled, PointerJitArg) and type(value) in (int, ctypes.c_void_p):
+        pointer = PointerJitArg.__new__(PointerJitArg)
+        pointer.address = int((value.value if type(value) is ctypes.c_void_p else value) or 0)
+        pointer.plain = compiled.plain
+        return pointer
+    if isinstance(compiled, MemRefJitArg) and not compiled.has_default_layout:
+        is_wrapped = isinstance(value, JitArgument) or JitArgumentRegistry.get(type(value)) is not None
+        array = None if is_wrapped else host_array(value, missing_ok=True)
+        return value if array is None else compiled.of_same_type(array) or value
+    return value
 
 
 def from_c_void_p(
@@ -305,9 +395,12 @@ class NumericJitArg(JitArgument):
     def __init__(self, cls: type[Numeric], value: Any):
         self.dsl_type = cls
         value = value.value if isinstance(value, Numeric) else value
-        if type(value) is int and cls.is_integer and not self.low <= value <= self.high:
+        is_whole = type(value) is not float or cls is Boolean or value.is_integer()
+        if type(value) in (int, float) and cls.is_integer and not (is_whole and self.low <= value <= self.high):
             raise ArgumentRange(value=value, dtype=cls.__name__, low=self.range[0], high=self.range[1])
         self.number = cls(value).value
+        if cls.is_float and cls.width <= 8:  # lowered code takes the bits of floats that no arithmetic knows
+            self.number = _small_float_bits(cls.element.mlir, self.number)
 
     @property
     def range(self) -> tuple[int, int]:
@@ -335,6 +428,17 @@ class NumericJitArg(JitArgument):
 
     def flat(self) -> list[Any]:
         return [self.number]
+
+
+def _small_float_bits(elem: str, value: float) -> int:
+    """Return the bits of a number rounded to a float of at most 8 bits, as ml_dtypes rounds it."""
+    import ml_dtypes
+
+    names = {"f8E5M2": "float8_e5m2", "f8E4M3FN": "float8_e4m3fn", "f8E5M2FNUZ": "float8_e5m2fnuz"}
+    names |= {"f8E4M3FNUZ": "float8_e4m3fnuz", "f8E4M3": "float8_e4m3", "f8E4M3B11FNUZ": "float8_e4m3b11fnuz"}
+    names |= {"f8E8M0FNU": "float8_e8m0fnu", "f6E2M3FN": "float6_e2m3fn", "f6E3M2FN": "float6_e3m2fn"}
+    names |= {"f4E2M1FN": "float4_e2m1fn"}
+    return int(np.array(value).astype(getattr(ml_dtypes, names[elem])).view(np.uint8))
 
 
 class StreamJitArg(JitArgument):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
 from flydsl.compiler.host_program import host_function
-from flydsl.compiler.jit_argument import compiled_argument
+from flydsl.compiler.jit_argument import compiled_argument, compiled_form
 from flydsl.compiler.lines import Place, move_sites
 from flydsl.compiler.parameters import described_parameters, exportable
 from flydsl.diag.source import mark_internal
@@ -271,6 +271,7 @@ class CompiledFunction:
         self._function = function
         self._parameters = described_parameters(arguments)
         self.artifact = artifact
+        self._compiled = tuple(compiled_form(argument) for _, argument in arguments)
         self._signatures = tuple(argument.signature() for _, argument in arguments)
         self._calls: tuple[Callable, ...] = ()
         self._count = len(arguments)
@@ -285,7 +286,7 @@ class CompiledFunction:
     def _call_slowly(self, args: tuple) -> None:
         """Launch with arguments in a form that was not met yet, or refuse them."""
         function = self._function
-        typed = map(compiled_argument, args, self._signatures) if len(args) == len(self._signatures) else args
+        typed = map(compiled_argument, args, self._compiled) if len(args) == len(self._compiled) else args
         arguments = function.wrap_arguments(tuple(typed), {})
         function.check_signature(arguments, self._signatures)
         function.launch(self.artifact, arguments)

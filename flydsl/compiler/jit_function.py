@@ -17,7 +17,7 @@ from flydsl.compiler.context import CompilationContext, ambient, checked_hints
 from flydsl.compiler.disk import disk_cache, disk_key, load_or_compile, version_of
 from flydsl.compiler.dispatch import MOST_PATTERNS, Pattern
 from flydsl.compiler.fingerprint import NOT_BOUND, Captured, captured_state
-from flydsl.compiler.jit_argument import JitArgument, PointerJitArg, wrap
+from flydsl.compiler.jit_argument import JitArgument, PointerJitArg, described_signature, wrap
 from flydsl.compiler.jit_executor import CompiledArtifact, CompiledFunction
 from flydsl.compiler.kernel_function import check_launched
 from flydsl.diag import ArgumentCount
@@ -250,15 +250,18 @@ class JitFunction:
         for (name, argument), expected in zip(arguments, compiled, strict=True):
             actual = argument.signature()
             if actual != expected:
-                raise SignatureChanged(function=self.func.__name__, parameter=name, got=actual, compiled=expected)
+                got, wanted = argument.describe(), described_signature(expected)
+                raise SignatureChanged(function=self.func.__name__, parameter=name, got=got, compiled=wanted)
 
     def compile(self, args: tuple, kwargs: dict) -> CompiledFunction | None:
-        """Compile for these arguments; with COMPILE_ONLY nothing is returned."""
-        args = self.positional(args, kwargs)
-        arguments = self._wrapped(args)
+        """Compile for these arguments, and launch once where they are live: no placeholders. With COMPILE_ONLY nothing is
+        returned."""
+        arguments = self._wrapped(self.positional(args, kwargs))
         artifact = self.artifact_for(arguments)
         if env.compile.compile_only:
             return None
+        if (args or kwargs) and not any(_is_placeholder(argument) for _, argument in arguments):
+            self.launch(artifact, arguments)
         return CompiledFunction(self, artifact, arguments)
 
     def cache_info(self) -> CacheInfo | None:
@@ -353,14 +356,9 @@ class CompileCallable:
         if not args and not kwargs and self._hints is not None:
             return func
         try:
-            compiled = func.compile(args, kwargs)
-            if compiled is not None and (args or kwargs):
-                arguments = func.wrap_arguments(args, kwargs)
-                if not any(_is_placeholder(argument) for _, argument in arguments):
-                    func.launch(compiled.artifact, arguments)
+            return func.compile(args, kwargs)
         except Exception as e:
             raise trimmed(e)  # noqa: B904  (the same error)
-        return compiled
 
 
 def _is_placeholder(argument: JitArgument) -> bool:

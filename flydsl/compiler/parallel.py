@@ -11,7 +11,6 @@ files. Where there is no fork, jobs are compiled one after the other.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import itertools
 import os
@@ -28,7 +27,7 @@ from typing import Any
 from flydsl.compiler import worker_pool
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.disk import disk_cache, disk_key
-from flydsl.compiler.jit_argument import JitArgument, MemRefJitArg
+from flydsl.compiler.jit_argument import JitArgument, without_memory
 from flydsl.compiler.jit_executor import CompiledArtifact
 from flydsl.compiler.jit_function import JitFunction
 from flydsl.runtime.device import chip_for, chosen_for, get_rocm_arch
@@ -234,7 +233,7 @@ def _orders(job: Job, index: int) -> tuple[_Order, _Order | None]:
             chip = get_rocm_arch()  # known here, since a forked process must not ask HIP
             here = _Order(dict(os.environ), os.getcwd(), chip, job.hints, index)
             try:
-                sent = pickle.dumps([(name, _without_memory(argument)) for name, argument in arguments])
+                sent = pickle.dumps([(name, without_memory(argument)) for name, argument in arguments])
                 pickle.dumps(job.hints)
             except Exception:  # values of the user's may refuse in any way
                 return here, None
@@ -245,15 +244,6 @@ def _orders(job: Job, index: int) -> tuple[_Order, _Order | None]:
 
 def _key_text(function: JitFunction, arguments: Sequence[tuple[str, JitArgument]]) -> str:
     return disk_key(function.key(arguments), [name for name, _ in arguments], function.state().captured).text
-
-
-def _without_memory(argument: JitArgument) -> JitArgument:
-    """Return an argument with the form of its memory only."""
-    if not isinstance(argument, MemRefJitArg):
-        return argument
-    made = copy.copy(argument)
-    made.array = dataclasses.replace(argument.array, owner=None)
-    return made
 
 
 class _Server:

@@ -1,4 +1,8 @@
-"""Integer arithmetic of generated host programs: values wrap to their width as in IR."""
+"""Arithmetic of generated host programs: integers wrap to their width as in IR, f32 is rounded, division is IEEE's."""
+
+import ctypes
+import math
+import struct
 
 
 def wrap(value: int, width: int) -> int:
@@ -33,4 +37,41 @@ def ceildiv(a: int, b: int) -> int:
     return -(-a // b)
 
 
-NAMES = {"wrap": wrap, "unsigned": unsigned, "div": div, "rem": rem, "floordiv": floordiv, "ceildiv": ceildiv}
+def single(value: float) -> float:
+    """Return a number rounded to f32."""
+    return ctypes.c_float(value).value
+
+
+def fdiv(a: float, b: float) -> float:
+    """Return a / b; by zero it is infinite or NaN."""
+    if b:
+        return a / b
+    return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+class BFloat16(float):
+    """A bf16 argument of a launch: the number, rounded, and its `bits`, which no `struct` letter packs."""
+
+    bits: int
+
+
+def bf16(value: float) -> BFloat16:
+    """Return a number rounded to bf16, to the nearest and of two the even one."""
+    bits = struct.unpack("<I", struct.pack("<f", single(value)))[0]
+    bits = bits >> 16 | 0x40 if value != value else bits + 0x7FFF + (bits >> 16 & 1) >> 16
+    made = BFloat16(struct.unpack("<f", struct.pack("<I", bits << 16))[0])
+    made.bits = bits
+    return made
+
+
+NAMES = {
+    "bf16": bf16,
+    "wrap": wrap,
+    "unsigned": unsigned,
+    "div": div,
+    "rem": rem,
+    "floordiv": floordiv,
+    "ceildiv": ceildiv,
+    "single": single,
+    "fdiv": fdiv,
+}

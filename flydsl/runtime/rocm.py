@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import struct
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flydsl.diag import ClusterLaunchUnsupported, DeviceChip, KernelArguments
 from flydsl.runtime.driver import driver_gpus
 from flydsl.runtime.host_arrays import common_device
+from flydsl.runtime.host_math import BFloat16
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.rocm import hip
 from flydsl.targets.rocm.printf import ARGUMENT, decode, new_buffer
@@ -70,6 +73,9 @@ class RocmLoaded:
         self.post_load = artifact.post_load
         self.functions: dict[tuple[int, str], int] = {}
         self.modules: dict[int, int] = {}
+        self.packers: dict[str, _Packer] = {}
+        self.loading = threading.Lock()
+        self.has_one_device = hip.device_count() == 1
 
     def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:
         """Return the launch function of one host call, on the device that holds its tensors.
@@ -98,33 +104,40 @@ class RocmLoaded:
         clustered = cluster if cluster and max(cluster) > 1 else None
         if clustered and not hip.can_launch_clusters():
             raise ClusterLaunchUnsupported(kernel=kernel, cluster=cluster)
-        before = hip.current_device()
-        if device is not None and device != before:
-            hip.set_device(device)
+        before = 0 if self.has_one_device else hip.current_device()
+        there = before if device is None else device
+        if there == before:
+            function = self.functions.get((there, kernel)) or self.function(there, kernel)
+            self._launch_here(function, self.kernels[kernel], grid, block, clustered, smem, stream, arguments)
+            return
+        hip.set_device(there)
         try:
-            function = self.function(before if device is None else device, kernel)
+            function = self.function(there, kernel)
             self._launch_here(function, self.kernels[kernel], grid, block, clustered, smem, stream, arguments)
         finally:
-            if device is not None and device != before:
-                hip.set_device(before)
+            hip.set_device(before)
 
     def function(self, device: int, kernel: str) -> int:
         """Return the handle of a kernel on a device; the module is loaded on first use.
 
         Raises   DeviceChip: the device is of another chip than the code
         """
-        handle = self.functions.get((device, kernel))
-        if handle is None:
-            if device not in self.modules:
-                chip = chip_of(device)
-                if chip and chip != self.arch:
-                    raise DeviceChip(kernel=kernel, compiled=self.arch, device=device, chip=chip)
-                module = hip.load_module(self.code)
-                for initialise in self.post_load:
-                    initialise(module)
-                self.modules[device] = module
-            handle = self.functions[device, kernel] = hip.get_function(self.modules[device], kernel)
+        with self.loading:
+            handle = self.functions.get((device, kernel))
+            if handle is None:
+                if device not in self.modules:
+                    self.modules[device] = self._load(device, kernel)
+                handle = self.functions[device, kernel] = hip.get_function(self.modules[device], kernel)
         return handle
+
+    def _load(self, device: int, kernel: str) -> int:
+        chip = chip_of(device)
+        if chip and chip != self.arch:
+            raise DeviceChip(kernel=kernel, compiled=self.arch, device=device, chip=chip)
+        module = hip.load_module(self.code)
+        for initialise in self.post_load:
+            initialise(module)
+        return module
 
     def _launch_here(
         self,
@@ -142,37 +155,85 @@ class RocmLoaded:
             arguments = (*arguments, printer.address)
         if smem > 65536:
             hip.allow_dynamic_lds(function, smem)
-        storage, parameters = pack(info, arguments)
-        if cluster:
-            hip.launch_clusters(function, grid, block, cluster, smem, stream, parameters)
-        else:
-            hip.launch(function, grid, block, smem, stream, parameters)
-        del storage
-        if printer:
-            hip.synchronise(stream)
-            printer.drain()
+        packer = self.packers.get(info.name) or self.packers.setdefault(info.name, _Packer(info))
+        kernarg = packer.filled(arguments)
+        try:
+            if cluster:
+                hip.launch_clusters(function, grid, block, cluster, smem, stream, kernarg.parameters)
+            else:
+                hip.launch(function, grid, block, smem, stream, kernarg.parameters)
+            if printer:
+                hip.synchronise(stream)
+                printer.drain()
+        finally:
+            packer.free.append(kernarg)
+            if printer:
+                printer.close()
 
 
-def pack(info: KernelInfo, arguments: Sequence[Any]) -> tuple[ctypes.Array, ctypes.Array]:
-    """Return (kernarg bytes, pointers to the values in them) of a launch, placed as the code object says.
+class _Kernarg:
+    """Memory for the arguments of one launch: `parameters` is the address of an array of pointers to the values."""
 
-    Raises   KernelArguments: another number of arguments than the kernel takes
-    """
-    slots = info.explicit_args
-    if len(slots) != len(arguments):
-        raise KernelArguments(kernel=info.name, given=len(arguments), expected=len(slots))
-    storage = ctypes.create_string_buffer(max(info.kernarg_bytes, 1))
-    base = ctypes.addressof(storage)
-    parameters = (ctypes.c_void_p * len(slots))()
-    for i, (slot, value) in enumerate(zip(slots, arguments, strict=True)):
-        _write(storage, slot.offset, slot.size, value)
-        parameters[i] = base + slot.offset
-    return storage, parameters
+    def __init__(self, info: KernelInfo):
+        self.storage = ctypes.create_string_buffer(max(info.kernarg_bytes, 1))
+        base = ctypes.addressof(self.storage)
+        self.pointers = (ctypes.c_void_p * len(info.explicit_args))(*(base + a.offset for a in info.explicit_args))
+        self.parameters = ctypes.addressof(self.pointers)
+
+
+class _Packer:
+    """Writes the arguments of a kernel where the code object has them. Memory is used again: HIP has copied the values
+    when a launch returns."""
+
+    def __init__(self, info: KernelInfo):
+        self.info, self.slots = info, info.explicit_args
+        self.free: list[_Kernarg] = []
+        self.pack: Callable | None = None
+
+    def filled(self, arguments: tuple) -> _Kernarg:
+        """Return kernarg memory with the arguments in it; put it into `free` after the launch.
+
+        Raises   KernelArguments: another number of arguments than the kernel takes
+        """
+        if len(self.slots) != len(arguments):
+            raise KernelArguments(kernel=self.info.name, given=len(arguments), expected=len(self.slots))
+        try:
+            kernarg = self.free.pop()
+        except IndexError:
+            kernarg = _Kernarg(self.info)
+        if self.pack is None:
+            self.pack = self._struct(arguments)
+        try:
+            self.pack(kernarg.storage, 0, *arguments)
+        except (struct.error, OverflowError):  # a number that no letter takes: unsigned, or beyond the range of a float
+            for slot, value in zip(self.slots, arguments, strict=True):
+                _write(kernarg.storage, slot.offset, slot.size, value)
+        return kernarg
+
+    def _struct(self, arguments: tuple) -> Callable:
+        """Return what packs arguments of these types at once."""
+        letters, at = "<", 0
+        for slot, value in zip(self.slots, arguments, strict=True):
+            if isinstance(value, BFloat16):
+                return _no_letter
+            letters += f"{slot.offset - at}x" + (_FLOAT if isinstance(value, float) else _INTEGER)[slot.size]
+            at = slot.offset + slot.size
+        return struct.Struct(letters).pack_into
+
+
+def _no_letter(*arguments: Any) -> None:
+    raise struct.error
 
 
 def _write(storage: ctypes.Array, offset: int, size: int, value: Any) -> None:
+    if isinstance(value, BFloat16):
+        value = value.bits
     if isinstance(value, float):
-        struct.pack_into(f"<{_FLOAT[size]}", storage, offset, value)
+        letter = f"<{_FLOAT[size]}"
+        try:
+            struct.pack_into(letter, storage, offset, value)
+        except OverflowError:  # as C converts: beyond the largest number is infinity
+            struct.pack_into(letter, storage, offset, math.copysign(math.inf, value))
         return
     mask = (1 << (8 * size)) - 1
     value = int(value) & mask
@@ -191,9 +252,12 @@ class _Printer:
         ctypes.memmove(self.address, bytes(buffer), self.size)
 
     def drain(self) -> None:
-        """Write what was printed to standard output and free the buffer."""
+        """Write what was printed to standard output."""
         texts, lost = decode(ctypes.string_at(self.address, self.size), self.formats)
-        hip.free_host_memory(self.address)
         sys.stdout.write("".join(texts))
         if lost:
             sys.stdout.write(f"[flydsl] {lost} bytes of printed records did not fit the buffer\n")
+
+    def close(self) -> None:
+        """Free the buffer."""
+        hip.free_host_memory(self.address)

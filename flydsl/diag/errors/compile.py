@@ -35,6 +35,7 @@ __all__ = [
     "TensorDtype",
     "TensorExtent",
     "TensorMemory",
+    "TensorPromise",
     "TensorRank",
     "UnsupportedHint",
     "VerifyFailed",
@@ -114,8 +115,15 @@ class TensorMemory(UserError, ValueError):
 class ArgumentRange(UserError, OverflowError):
     code = "FLY_ARGUMENT_RANGE"
     what = "{value} does not fit {dtype}"
-    why = "a {dtype} parameter holds {low} to {high}; the upper bits would be lost"
-    fix = "declare a wider parameter (fx.Int64), or pass a smaller number"
+    why = "a {dtype} parameter holds whole numbers from {low} to {high}; the rest would be lost"
+    fix = "declare a wider parameter (fx.Int64, fx.Float32), or pass a smaller or rounded number"
+
+
+class TensorPromise(UserError, ValueError):
+    code = "FLY_TENSOR_PROMISE"
+    what = "a tensor is not what it was declared to be: {problem}"
+    why = "the code uses wide accesses and folded arithmetic that are wrong without it"
+    fix = "leave the declaration out (`assumed_align`, `divisibility`, `use_32bit_stride`), or pad the tensor"
 
 
 class TensorExtent(UserError, ValueError):

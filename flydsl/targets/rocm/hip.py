@@ -30,7 +30,7 @@ _SIGNATURES: dict[str, tuple] = {
     "hipModuleLoadData": (_PP, _P),
     "hipModuleUnload": (_P,),
     "hipModuleGetFunction": (_PP, _P, ctypes.c_char_p),
-    "hipModuleLaunchKernel": (_P, _U, _U, _U, _U, _U, _U, _U, _P, _PP, _PP),
+    "hipModuleLaunchKernel": (_P, _U, _U, _U, _U, _U, _U, _U, _P, _P, _P),
     "hipFuncSetAttribute": (_P, _I, _I),
     "hipStreamSynchronize": (_P,),
     "hipEventCreate": (_PP,),
@@ -43,7 +43,7 @@ _SIGNATURES: dict[str, tuple] = {
     "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor": (ctypes.POINTER(_I), _P, _I, ctypes.c_size_t),
 }
 _OPTIONAL: dict[str, tuple] = {  # newer than HIP 6.0, or not in every stand-in
-    "hipDrvLaunchKernelEx": (_P, _P, _PP, _PP),
+    "hipDrvLaunchKernelEx": (_P, _P, _P, _P),
     "hipGetDevicePropertiesR0600": (_P, _I),
     "hipDeviceGetPCIBusId": (ctypes.c_char_p, _I, _I),
 }
@@ -180,8 +180,9 @@ def allow_dynamic_lds(function: int, size_bytes: int) -> None:
     check(library().hipFuncSetAttribute(function, _ATTRIBUTE_MAX_DYNAMIC_LDS, size_bytes), "hipFuncSetAttribute")
 
 
-def launch(function: int, grid: tuple, block: tuple, lds_bytes: int, stream: int, parameters: ctypes.Array) -> None:
-    """Launch a kernel. `grid` in workgroups, `block` in lanes; `parameters` is an array of pointers to the values."""
+def launch(function: int, grid: tuple, block: tuple, lds_bytes: int, stream: int, parameters: int) -> None:
+    """Launch a kernel. `grid` in workgroups, `block` in lanes; `parameters`: address of an array of pointers to the
+    values."""
     status = library().hipModuleLaunchKernel(function, *grid, *block, lds_bytes, stream or None, parameters, None)
     if status:
         check(status, "hipModuleLaunchKernel")
@@ -193,7 +194,7 @@ def can_launch_clusters() -> bool:
 
 
 def launch_clusters(
-    function: int, grid: tuple, block: tuple, cluster: tuple, lds_bytes: int, stream: int, parameters: ctypes.Array
+    function: int, grid: tuple, block: tuple, cluster: tuple, lds_bytes: int, stream: int, parameters: int
 ) -> None:
     """Launch a kernel in clusters of `cluster` workgroups; only where `can_launch_clusters()`."""
     attribute = LaunchAttribute(id=_ATTRIBUTE_CLUSTER, cluster=(_U * 3)(*cluster))

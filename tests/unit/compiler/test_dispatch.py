@@ -166,6 +166,17 @@ def test_wrong_calls_raise_on_the_fast_path(torch) -> None:
     compiled(X, X, 1.0, 5, None)
 
 
+def test_floats_for_integers_must_be_whole(launches) -> None:
+    run = fresh(scale)
+    compiled = flyc.compile(run, X, X, 1.0, 5, None)
+    for call in (run, compiled):
+        call(X, X, 1.0, 5.0, None)
+        assert launches[-1][-1][-1] == 5 and type(launches[-1][-1][-1]) is int
+        for value in (5.7, float("nan"), float("inf"), 2.0**40):
+            with pytest.raises(OverflowError, match="does not fit Int32"):
+                call(X, X, 1.0, value, None)
+
+
 def test_unaligned_arrays_are_refused() -> None:
     data = np.zeros(41, np.uint8)[1:].view(np.float32)
     with pytest.raises(FlyError, match="not aligned"):
@@ -271,6 +282,64 @@ def test_static_layouts_specialise(launches) -> None:
     slow = slow_calls(run)
     run(flyc.from_dlpack(np.zeros((8, 4), np.float32)))
     assert not slow
+
+
+# --- compiled functions with declared layouts ------------------------------------------------------------------------
+
+
+def test_compiled_for_a_static_layout(torch, launches) -> None:
+    """Tensors of that very layout fit as they are, on the fast path, too; any other is refused."""
+    x = np.zeros((4, 8), np.float32)
+    compiled = flyc.compile(fresh(matrix), flyc.from_dlpack(x))
+    for _ in range(2):
+        for value in (x, torch.zeros(4, 8), flyc.from_dlpack(x + 1)):
+            compiled(value)
+    assert len(launches) == 6 and all(len(launch[-1]) == 1 for launch in launches)
+    compiled._call_slowly = None
+    compiled(x.copy())
+    del compiled._call_slowly
+    others = [np.zeros((8, 4), np.float32), np.zeros((4, 9), np.float32), x.T, torch.zeros(4, 16)[:, :8]]
+    others += [x.astype(np.float16), torch.zeros(4, 8, dtype=torch.int32), np.zeros(32, np.float32)]
+    with pytest.raises(FlyError, match="no dimension of this tensor is contiguous"):
+        compiled(x[:, ::2])
+    for value in others:
+        for wrapped in (value, flyc.from_dlpack(value)):
+            with pytest.raises(FlyError, match=r"compiled for another `a`.*shape \(4, 8\), strides \(8, 1\)"):
+                compiled(wrapped)
+    assert len(launches) == 7
+
+
+def test_compiled_for_promised_divisibility_and_alignment(torch, launches) -> None:
+    x = torch.zeros(4, 64, dtype=torch.float16)
+    declared = flyc.from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=1, divisibility=16)
+    declared.mark_shape_dynamic(1, 32)
+    compiled = flyc.compile(fresh(matrix), declared)
+    for _ in range(2):
+        for n in (64, 96):
+            compiled(torch.zeros(3, n, dtype=torch.float16))
+            assert launches[-1][-1][1:] == (3, n, n)
+    slow = []
+    compiled._call_slowly = slow.append
+    compiled(torch.zeros(5, 128, dtype=torch.float16))
+    assert not slow
+    del compiled._call_slowly
+    unaligned = torch.zeros(4 * 64 + 1, dtype=torch.float16)[1:].view(4, 64)
+    for value in (torch.zeros(3, 48, dtype=torch.float16), torch.zeros(3, 72, dtype=torch.float16)[:, :64], unaligned):
+        with pytest.raises(FlyError, match="compiled for another `a`.*multiple of 32"):
+            compiled(value)
+
+
+def test_a_tensor_that_is_not_what_it_was_declared_to_be() -> None:
+    x = np.zeros((4, 40), np.float32)
+    run = fresh(matrix)
+    for declared, problem in (
+        (flyc.from_dlpack(x).mark_shape_dynamic(1, 16), "extent 1 is 40, not a multiple of divisibility=16"),
+        (flyc.from_dlpack(x).mark_layout_dynamic(divisibility=16), "stride 0 is 40, not a multiple"),
+        (flyc.from_dlpack(x[:, 1:], assumed_align=1 << 20), "assumed_align=1048576"),
+    ):
+        for _ in range(2):
+            with pytest.raises(FlyError, match=problem):
+                run(declared)
 
 
 # --- captured state ---------------------------------------------------------------------------------------------------
@@ -419,6 +488,17 @@ def test_closure() -> None:
     change(3)
     run(X)
     assert run.cache_info()[:2] == (2, 2)
+
+
+def test_compile_wraps_its_arguments_once(monkeypatch, launches) -> None:
+    """The compiling call launches with what it has wrapped."""
+    wraps = []
+    original = JitFunction._wrapped
+    monkeypatch.setattr(JitFunction, "_wrapped", lambda self, args: wraps.append(args) or original(self, args))
+    flyc.compile(fresh(flat), X.ctypes.data, 1, flyc.from_c_void_p(fx.Float32, X.ctypes.data))
+    assert len(wraps) == len(launches) == 1
+    flyc.compile(fresh(scale), X, X, 1.0, 5)  # host tensors are placeholders
+    assert len(wraps) == 2 and len(launches) == 1
 
 
 def test_hints_specialise() -> None:

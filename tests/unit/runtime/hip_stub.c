@@ -22,7 +22,10 @@ static loaded_fn on_load;
 static __thread int current;
 
 static int note(const char *call, const char *rest) {
+    static int busy;
+    while (__sync_lock_test_and_set(&busy, 1)) ;
     length += snprintf(text + length, sizeof text - length, "%s %s\n", call, rest);
+    __sync_lock_release(&busy);
     if (!strcmp(call, failing) && fail_after-- <= 0) return failing_status;
     return 0;
 }

@@ -12,7 +12,9 @@ import pathlib
 import shutil
 import struct
 import subprocess
+import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -247,6 +249,118 @@ def test_the_fast_path_packs_the_same_bytes(stub):
     ]
     assert {x["grid"] for x in stub.launches} == {"5,2,1"}
     assert len(stub.named("hipModuleLoadData")) == len(stub.named("hipModuleGetFunction")) == 1
+
+
+def test_numbers_converted_on_the_host(stub):
+    """Arithmetic around a launch has the types of the IR: an integer as a float is passed as one, f32 is rounded."""
+
+    @flyc.kernel
+    def convert_kernel(
+        out: fx.Tensor, a: fx.Float32, b: fx.Float16, c: fx.Int32, d: fx.Float64, e: fx.Float32, u: fx.Float64
+    ):
+        out[fx.thread_idx.x] = a + fx.Float32(b) + fx.Float32(c) + fx.Float32(d) + e + fx.Float32(u)
+
+    @flyc.jit
+    def convert(out: fx.Tensor, n: fx.Int32, f: fx.Float32, u: fx.Uint32):
+        third = f / fx.Float32(3.0)
+        convert_kernel(out, fx.Float32(n), fx.Float16(n), fx.Int32(f), fx.Float64(third), f / (f - f), fx.Float64(u)).launch(
+            grid=(1,), block=(64,)
+        )
+
+    for _ in range(2):
+        convert(on_device(0), -3, 2.5, 2**32 - 5)
+    third = float(np.float32(2.5) / np.float32(3.0))
+    values = [("f", -3.0), ("e", -3.0), ("i", 2), ("d", third), ("f", float("inf")), ("d", 2.0**32 - 5)]
+    expected = stub.expected("convert_kernel_0", [("Q", 0x7F0000000000), ("i", 64), *values])
+    assert [x["kernarg"] for x in stub.launches] == [expected] * 2
+
+
+def test_small_floats_are_passed_as_their_bits(stub):
+    @flyc.kernel
+    def small_kernel(out: fx.Tensor, a: fx.BFloat16, b: fx.Float8E5M2, c: fx.Float8E4M3FNUZ, d: fx.BFloat16):
+        out[fx.thread_idx.x] = fx.Float32(a) + fx.Float32(b) + fx.Float32(c) + fx.Float32(d)
+
+    @flyc.jit
+    def small(
+        out: fx.Tensor, a: fx.BFloat16, b: fx.Float8E5M2, c: fx.Float8E4M3FNUZ, n: fx.Int32
+    ):
+        small_kernel(out, a, b, c, fx.BFloat16(n)).launch(grid=(1,), block=(64,))
+
+    numbers = (3.14159, -1.003906251, 1.01171875, 1e39, float("nan"))  # rounded up, down, to even, past the range
+    for number in numbers:
+        small(on_device(0), number, 3.0, -2.0, 258)
+    for launch, number in zip(stub.launches, numbers):
+        with np.errstate(over="ignore"):
+            bits = np.array(number).astype(ml_dtypes.bfloat16).view(np.uint16)
+        fp8 = np.array(3.0).astype(ml_dtypes.float8_e5m2).view(np.uint8)
+        fnuz = np.array(-2.0).astype(ml_dtypes.float8_e4m3fnuz).view(np.uint8)
+        last = np.array(258.0).astype(ml_dtypes.bfloat16).view(np.uint16)
+        values = [("Q", 0x7F0000000000), ("i", 64), ("H", bits), ("B", fp8), ("B", fnuz), ("H", last)]
+        assert launch["kernarg"] == stub.expected("small_kernel_0", values), number
+
+
+def test_unsigned_numbers_after_signed_ones(stub):
+    """One packer serves all values of a kernel's types."""
+
+    @flyc.kernel
+    def numbers_kernel(out: fx.Tensor, u: fx.Uint32, w: fx.Uint64, i: fx.Int32):
+        out[fx.thread_idx.x] = fx.Float32(u) + fx.Float32(w) + fx.Float32(i)
+
+    @flyc.jit
+    def numbers(out: fx.Tensor, u: fx.Uint32, w: fx.Uint64, i: fx.Int32):
+        numbers_kernel(out, u, w, i).launch(grid=(1,), block=(64,))
+
+    given = [(1, 2, -3), (2**32 - 1, 2**64 - 2, -(2**31)), (5, 6, 7)]
+    for values in given:
+        numbers(on_device(0), *values)
+    expected = [[("Q", 0x7F0000000000), ("i", 64), ("I", u), ("Q", w), ("i", i)] for u, w, i in given]
+    assert [x["kernarg"] for x in stub.launches] == [stub.expected("numbers_kernel_0", e) for e in expected]
+
+
+def test_threads_do_not_share_kernarg_memory(stub):
+    """The stub reads the values while another thread is inside its launch."""
+    fill = make_fill()
+    fill(on_device(0), 0.0, 1)
+    errors = []
+
+    def work(first: int) -> None:
+        try:
+            for i in range(50):
+                fill(on_device(0), float(first + i), 1)
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=work, args=(100 * k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    given = [0.0, *(float(100 * k + i) for k in range(4) for i in range(50))]
+    expected = [stub.expected("fill_kernel_0", [("Q", 0x7F0000000000), ("i", 64), ("f", v)]) for v in given]
+    assert not errors and sorted(x["kernarg"] for x in stub.launches) == sorted(expected)
+    assert len(stub.named("hipModuleLoadData")) == 1
+
+
+def test_print_buffers_are_freed_when_a_launch_fails(stub):
+    @flyc.kernel
+    def printing_kernel(n: fx.Int32):
+        fx.printf("{}", n)
+
+    @flyc.jit
+    def printing(n: fx.Int32):
+        printing_kernel(n).launch(grid=(1,), block=(64,))
+
+    stub.lib.stub_fail(b"hipModuleLaunchKernel", 2, 0)
+    with pytest.raises(HipFailed):
+        printing(3)
+    assert len(stub.named("hipHostMalloc")) == len(stub.named("hipHostFree")) == 1
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, float("inf"), 3.5e38])
+def test_floats_beyond_the_range_are_infinite(stub, value):
+    make_fill()(on_device(0), value, 1)
+    values = [("Q", 0x7F0000000000), ("i", 64), ("f", float("-inf") if value < 0 else float("inf"))]
+    assert stub.launches[0]["kernarg"] == stub.expected("fill_kernel_0", values)
 
 
 def test_numpy_memory_is_passed_by_address(stub):
