@@ -8,13 +8,14 @@ from typing import Any
 
 from flydsl.expr.fastmath import ambient, attrs_of_bits, flag_bits
 from flydsl.expr.numeric import Numeric, cast, common_class, from_python_value, raw, wrap
+from flydsl.expr.numeric.base import NumericMeta
 from flydsl.expr.numeric.build import result_types
 from flydsl.expr.numeric.raw_value import ArithValue, typed
 from flydsl.expr.vector.core import Vector, make, raw_vector, splat
 from flydsl.expr.vector.elementwise import broadcast_to
 from flydsl.expr.vector.shape import Shape, broadcast_shapes, numel_of
 from flydsl.ir import current, ir
-from flydsl.ir.trace import create_op
+from flydsl.ir.trace import active, create_op
 
 
 def as_dsl(value: Any) -> Numeric | Vector:
@@ -38,6 +39,13 @@ class Operands:
 
 def gather(items: tuple, dtype: type[Numeric] | None = None) -> Operands:
     """Convert operands to `dtype` (default: their common class) and broadcast scalars to vectors."""
+    cls = items[0].__class__
+    if cls.__class__ is NumericMeta and (dtype is None or dtype is cls):
+        for x in items:
+            if x.__class__ is not cls:
+                break
+        else:  # scalars of one class, the usual case
+            return Operands(tuple([raw(x) for x in items]), cls, None, 0, items[0])
     xs = [x if isinstance(x, (Numeric, Vector)) else as_dsl(x) for x in items]
     if dtype is None:
         dtype = xs[0].dtype
@@ -63,7 +71,7 @@ def _expand(x: Numeric | Vector, dtype: type[Numeric], shape: Shape, n: int) -> 
 
 def emit_named(name: str, o: Operands, result: type[Numeric], attrs: dict | None = None, depth: int = 2) -> Any:
     """Build op `name` on gathered operands; the result has class `result`, in the form of the first operand."""
-    trace = current()
+    trace = active.trace or current()
     loc = trace.locations.at(sys._getframe(depth), trace.scope.root)
     types = result_types(trace, result.element.mlir, o.n)
     value = create_op(name, types, o.values, attrs, None, 0, loc, trace.ip).result
