@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from kernels_ir import kernel, lds_array, module
+from kernels_ir import kernel, module
 from launching import allocation
 from pairs import BARRIER, BASE, BUF, PRELUDE, load_g, load_l, loc, store_g, store_l
 from pairs_more import FIRST, LANE0, guarded
 
+import flydsl.sim
 from flydsl.targets.sim import Program, SimOptions
 from flydsl.targets.sim.options import GROUPS
 
@@ -27,6 +28,9 @@ LIMITS = {
     # LDS is up to date at a bare s_barrier; on a chip the store may still be under way without lgkmcnt(0)
     "bare-s-barrier": BASE + store_l("%tid", "%tid", 40) + "rocdl.s.barrier\n" + load_l("%v", "%back", 41) + store_g("%v", "%i", 42),
     # a choice between an unwritten register and a value is not followed
+    # 65536.0 becomes an f16 by bit arithmetic that forgets the overflow: no conversion, so `lossy` has nothing to look at
+    "conversion-by-bits": "%big = arith.constant 65536.0 : f32\n%b = arith.bitcast %big : f32 to i32\n%c13 = arith.constant 13 : i32\n"
+    "%s = arith.shrui %b, %c13 : i32\n%m = arith.constant 65535 : i32\n%v = arith.andi %s, %m : i32\n" + SHOW,
     "unwritten-behind-a-select": "%p = ub.poison : i32\n%few = arith.cmpi slt, %tid, %c4 : i32\n%v = arith.select %few, %p, %tid : i32\n" + SHOW,
 }  # fmt: skip
 
@@ -52,15 +56,34 @@ def test_a_flag_in_lds_is_reported_although_it_may_order() -> None:
     assert {f.kind for f in launch(body)} & {"race", "uninitialised"}
 
 
-def test_launches_on_two_streams_run_one_after_the_other() -> None:
-    """Writer and reader on different streams: each launch is judged alone."""
-    a, b = np.zeros(64, np.int32), np.zeros(64, np.int32)
-    text = module(kernel("w", "%A: !llvm.ptr<1>", store_g("%tid", "%tid", 60)) + kernel("r", "%A: !llvm.ptr<1>, %B: !llvm.ptr<1>",
-                  load_g("%v", "%tid", 61, "A") + store_g("%v", "%tid", 62, "B")), lds=lds_array("buf", 16))  # fmt: skip
-    program, arrays, options = Program(text), [allocation("A", a), allocation("B", b)], SimOptions(on_finding="collect")
-    found = program.launch("w", (1, 1, 1), (64, 1, 1), [a.ctypes.data], arrays, options=options).findings
-    found += program.launch("r", (1, 1, 1), (64, 1, 1), [a.ctypes.data, b.ctypes.data], arrays, options=options).findings
-    assert found == [] and b.tolist() == list(range(64))
+def test_torch_writes_are_not_seen() -> None:
+    """`fill_` on the default stream, a launch on another one that does not wait for it."""
+    torch = pytest.importorskip("torch")
+    import doc_kernels
+
+    from flydsl.runtime.torch_cuda import simulated_cuda
+
+    with simulated_cuda(), flydsl.sim.check() as found:
+        a, b = torch.zeros(128).cuda(), torch.zeros(128).cuda()
+        a.fill_(1)
+        doc_kernels.doubled(a, b, torch.cuda.Stream())
+    assert not found
+
+
+def test_races_behind_a_bare_address_are_not_seen() -> None:
+    """Two workgroups write one element of an array that no launch was given."""
+    a = np.zeros(256, np.int32)
+    text = module(kernel("k", "%A: !llvm.ptr<1>", PRELUDE + store_g("%bid", "%tid", 80)))
+    report = Program(text).launch("k", (2, 1, 1), (128, 1, 1), [a.ctypes.data], [], options=SimOptions(on_finding="collect"))
+    assert report.findings == []
+
+
+def test_a_sum_that_is_used_both_ways_counts_as_signed() -> None:
+    """2^31 + tid does not wrap as an unsigned number, and one use reads it as one."""
+    big = "%half = arith.constant 1073741824 : i32\n%c = arith.addi %half, %tid : i32\n%v = arith.addi %c, %half : i32\n"
+    uses = "%w = arith.extui %v : i32 to i64\n%x = arith.extsi %v : i32 to i64\n"
+    assert [f.kind for f in launch(big + uses + SHOW)] == ["overflow"]
+    assert launch(big + uses.splitlines()[0] + "\n" + SHOW) == []
 
 
 def test_one_memory_through_two_overlapping_tensors_has_two_marks() -> None:

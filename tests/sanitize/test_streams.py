@@ -262,10 +262,11 @@ def pointer(address: int):
 POINTED = line_of("out[i] = p[i]")
 
 
-@pytest.mark.parametrize("size,severity", [(2 * N, "warning"), (1 << 22, "error")])  # memory that stays mapped, and memory that does not
+@pytest.mark.parametrize("size,severity", [(2 * N, "warning"), (1 << 24, "error")])  # memory that stays mapped, and memory that does not
 def test_an_array_that_is_gone(arrays, size, severity) -> None:
     _, b, c = arrays
-    a = np.ones(size, np.float32)
+    a = np.zeros(size, np.float32)
+    a[:N] = 1
     twice(a, b, 0, 1)
     address = a.ctypes.data
     with flydsl.sim.check() as found:

@@ -5,7 +5,7 @@ Generated code calls its methods; the memories behind it are shared by the conte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ class LaunchState:
     private_bytes: int
     private_arrays: dict[str, tuple[int, int]]
     uses_dma: bool = False
+    lds_arrays: dict[str, tuple[int, int]] = field(default_factory=dict)
     tracer: Tracer | None = None
 
 

@@ -203,7 +203,7 @@ def run_launch(
     lds_bytes, arrays = lds_layout(text, config)
     launch = LaunchState(
         config, options, wave_size, memory, bases, reporter, None, arch, text.private_bytes, text.private_arrays,
-        text.uses_dma,
+        text.uses_dma, arrays,
     )  # fmt: skip
     launch.watch = make_watch(launch, text)
     launch.tracer = Tracer(options.trace) if options.trace is not None else None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flydsl.targets.sim.memory import Region
 
 
-VECTOR_ALIGNMENT = "vector memory instructions take any address, but this one is split into several requests"
+VECTOR_ALIGNMENT = "vector memory instructions take any address, but run slower below the alignment that they were chosen for"
 SCALAR_LOADS = ("llvm.load", "rocdl.ptr.s.buffer.load")
 SCALAR_ALIGNMENT = "all lanes load one address, so the compiler may use a scalar load, which ignores the two low address bits"
 
@@ -80,6 +80,10 @@ class Reporter:
         """Return the source place of a site."""
         frames = self.sites[site][1]
         return Span(*frames[0]) if frames else None
+
+    def line(self, site: int) -> tuple:
+        """Return file and line of a site and of the calls that inlined it; the accesses of one line belong together."""
+        return tuple(frame[:2] for frame in self.sites[site][1])
 
     def callers(self, site: int) -> tuple[Span, ...]:
         """Return the places from which an inlined helper was called."""

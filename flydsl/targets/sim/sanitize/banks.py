@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flydsl import arch as chips
+from flydsl.diag import snippet
 
 SAMPLES = 16  # executions of one access that are measured; later ones mostly repeat the pattern
 
@@ -28,6 +29,13 @@ class BankRow:
     phases: int = 0
     cycles: int = 0
     span: Any = None
+
+    def __str__(self) -> str:
+        where = "\n".join(snippet(self.span)) + "\n" if self.span is not None else ""
+        return (
+            f"note[FLY_SIM_BANKS]: the {self.nbytes}-byte {self.kind}s of this line take {self.degree} passes at worst, "
+            f"{self.average:.1f} in the mean\n{where}  why: their lanes meet in one bank of LDS"
+        )
 
     @property
     def average(self) -> float:

@@ -1,5 +1,5 @@
-"""Elements of tensors that no thread wrote, or read, although it wrote or read others: reported once at the end, with a
-picture of the holes (opt-in)."""
+"""Elements of tensors that no thread wrote although the launch wrote others: reported once at the end, with a picture of
+the holes (opt-in)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flydsl.targets.sim.findings import Finding
-from flydsl.targets.sim.sanitize.shadow import WRITTEN, AccessMap
 
 
 def report_holes(launch: Any) -> None:
@@ -38,32 +37,6 @@ def report_holes(launch: Any) -> None:
                 fix="check the grid and the predicates of the last tiles",
             )
         )
-
-
-class ReadMap(AccessMap):
-    """Which bytes of each tensor were read (opt-in)."""
-
-    def report(self, launch: Any) -> None:
-        """Report each tensor that the launch read in part."""
-        for region, shadow, site in self.shadows.values():
-            a = region.allocation
-            missing = shadow.state.raw[element_cells(a, region, shadow)] != WRITTEN
-            if not missing.any():
-                continue
-            at = tuple(map(int, np.unravel_index(int(missing.reshape(-1).argmax()), missing.shape)))
-            count = f"{int(missing.sum())} of {missing.size}"
-            launch.reporter.add(
-                Finding(
-                    "never-read",
-                    f"{count} elements of `{a.name}` were never read, the first at {at}\n" + picture(missing),
-                    span=launch.reporter.span(site),
-                    tensor=a.name,
-                    index=at,
-                    severity="warning",
-                    why="the launch read the other elements of this tensor",
-                    fix="check the grid, the loop's end and the predicates of the last tiles",
-                )
-            )
 
 
 def element_cells(a: Any, region: Any, shadow: Any) -> np.ndarray:

@@ -43,7 +43,7 @@ class StaleTiles:
         lines: dict[Any, list] = {}
         for a, at in zip(accesses, cells):
             if a.kind == "read":
-                lines.setdefault(machine.reporter.sites[a.site][1][:1], []).append((a, at))
+                lines.setdefault(machine.reporter.line(a.site), []).append((a, at))
         for group in lines.values():
             self.judge(machine, group)
         for a, at in zip(accesses, cells):

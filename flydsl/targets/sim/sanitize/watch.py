@@ -8,12 +8,13 @@ import numpy as np
 
 from flydsl.targets.sim.sanitize.banks import BankReport
 from flydsl.targets.sim.sanitize.footprint import Footprints
-from flydsl.targets.sim.sanitize.holes import ReadMap, report_holes
+from flydsl.targets.sim.sanitize.holes import report_holes
 from flydsl.targets.sim.sanitize.needless import Needless
 from flydsl.targets.sim.sanitize.race_global import GlobalRaces
 from flydsl.targets.sim.sanitize.race_lds import Access, LdsRaces
 from flydsl.targets.sim.sanitize.stale import StaleTiles
 from flydsl.targets.sim.sanitize.uninit import UninitCheck
+from flydsl.targets.sim.sanitize.unread import ReadMap, UnreadLds
 from flydsl.targets.sim.streams import order
 
 
@@ -47,6 +48,7 @@ class Watch:
         self.lds_races: LdsRaces | None = None
         self.footprints = Footprints() if options.has("streams") and order.is_concurrent else None
         self.read_map = ReadMap() if options.has("unread") else None
+        self.unread_lds = UnreadLds() if options.has("unread") else None
         self.stale: StaleTiles | None = None
         self.needless: Needless | None = None
         if options.has("needless"):
@@ -75,7 +77,9 @@ class Watch:
         """New workgroups: their LDS has no history."""
         if self.launch.options.has("stale"):
             self.stale = StaleTiles(self.text.cell_bytes["l"], len(slab.lds.raw))
-        collects = self.has_race or self.needless is not None or self.stale is not None
+        if self.unread_lds is not None:
+            self.unread_lds.start_slab(slab.lds)
+        collects = self.has_race or any(c is not None for c in (self.needless, self.stale, self.unread_lds))
         self.lds_races = LdsRaces(self.text.cell_bytes["l"], self.launch.wave_size) if collects else None
         if self.lds_races is not None:
             self.lds_races.is_judging = self.has_race
@@ -120,6 +124,8 @@ class Watch:
                 self.needless.interval(machine, sites, entries)
             if self.stale is not None and groups is None:
                 self.stale.interval(machine, entries)
+            if self.unread_lds is not None:
+                self.unread_lds.interval(entries)
         if self.races is not None and groups is None:
             self.races.close()
 
@@ -129,6 +135,7 @@ class Watch:
             report_holes(launch)
         if self.read_map is not None:
             self.read_map.report(launch)
+            self.unread_lds.finish(launch)
         if self.needless is not None:
             self.needless.finish(launch.reporter)
 
@@ -147,7 +154,7 @@ class Watch:
     def global_read(self, region: Any, off: Any, nbytes: int, m: Any, site: int) -> None:
         """Bytes of a tensor are read; tiles of the tensor DMA arrive only here."""
         if self.read_map is not None and not region.is_mapping:
-            self.read_map.note(region, off, nbytes, m, site)
+            self.read_map.note(self.launch.reporter, region, off, nbytes, m, site)
         if self.footprints is not None:
             self.footprints.note("read", region, off, nbytes, m, site)
 
@@ -174,7 +181,7 @@ class Watch:
     ) -> None:
         if self.state is not None:
             self.state.load(machine, site, memory, "l", addr, off, nbytes, m, base)
-        if self.lds_races is not None and self.has_several_waves:
+        if self.lds_races is not None and (self.has_several_waves or self.unread_lds is not None):
             self.lds_races.note("read", machine, site, off, nbytes, m, base)
         if self.banks is not None:
             self.banks.note(machine, site, "read", addr, nbytes, m)
