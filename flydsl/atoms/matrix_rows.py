@@ -44,7 +44,7 @@ _ELEMENT_BITS = {
 
 @record
 class MatrixRow:
-    """One instruction; `family` is the key of its rules: mfma, mfma_scale, wmma, wmma_scale.
+    """One instruction; `family` is the key of its rules: mfma, mfma_scale, smfmac, wmma, wmma_scale.
 
     Shapes   m, n, k of one product; `blocks` independent products; registers of A, B, C as MLIR
              types
@@ -71,7 +71,7 @@ class MatrixRow:
     @property
     def wave_size(self) -> int:
         """Lanes that take part."""
-        return 64 if self.family.startswith("mfma") else 32
+        return 64 if self.family.startswith(("mfma", "smfmac")) else 32
 
     @property
     def llvm_name(self) -> str:
@@ -118,7 +118,7 @@ class MatrixRow:
         return lane_maps.mfma_f8f6f4_operand(rows, self.k, _ELEMENT_BITS[kind])
 
     def _operand(self, rows: int, kind: str) -> Layout:
-        if self.family.startswith("mfma"):
+        if self.family.startswith(("mfma", "smfmac")):
             return lane_maps.mfma_operand(rows, self.k, self.blocks)
         if self.feature == "wmma_gfx11":
             return lane_maps.wmma_operand_doubled(rows, self.k)
@@ -131,7 +131,7 @@ class MatrixRow:
     @property
     def layout_c(self) -> Layout:
         """(lane, value) -> index in (M, N), blocks last; C and D share it."""
-        if self.family.startswith("mfma"):
+        if self.family.startswith(("mfma", "smfmac")):
             run = 1 if self.acc == "f64" else 4
             return lane_maps.mfma_accumulator(self.m, self.n, self.blocks, run)
         if self.feature == "wmma_gfx11":
@@ -273,6 +273,45 @@ MFMA_ROWS: tuple[MatrixRow, ...] = (
       for s, k in ((32, 16), (16, 32)) for a in ("fp8", "bf8") for b in ("fp8", "bf8")),
 )
 # fmt: on
+
+
+
+def _smfmac(
+    m: int, k: int, a: str, b: str, acc: str, reg_a: str, reg_b: str, feature: str = "mfma"
+) -> MatrixRow:
+    kinds = f"{a}.{b}" if a in ("fp8", "bf8") else a
+    return MatrixRow(
+        "smfmac",
+        f"rocdl.smfmac.{acc}.{m}x{m}x{k}.{kinds}",
+        f"llvm.amdgcn.smfmac.{acc}.{m}x{m}x{k}.{kinds}",
+        f"v_smfmac_{acc}_{m}x{m}x{k}_{kinds.replace('.', '_')}",
+        m,
+        m,
+        k,
+        a,
+        b,
+        acc,
+        (reg_a, reg_b, _acc(acc, m * m // 64)),
+        feature,
+        operands="a b c index cbsz abid",
+    )
+
+
+_EIGHT_BITS = (("i8", "i8", "i32"), *((a, b, "f32") for a in ("fp8", "bf8") for b in ("fp8", "bf8")))
+# Sparse A: registers hold two of every four k. Layouts are those of the whole matrix, which the
+# simulator expands A to; the raw ops take the index register that says which two.
+SMFMAC_ROWS: tuple[MatrixRow, ...] = (
+    *(_smfmac(m, k, "f16", "f16", "f32", V4F16, V8F16) for m, k in ((16, 32), (32, 16))),
+    *(_smfmac(m, k, "bf16", "bf16", "f32", V4I16, V8I16) for m, k in ((16, 32), (32, 16))),
+    *(_smfmac(m, k, *kinds, V2I32, V4I32) for m, k in ((16, 64), (32, 32)) for kinds in _EIGHT_BITS),
+    *(_smfmac(m, k, "f16", "f16", "f32", V8F16, V16F16, _DOUBLE_K) for m, k in ((16, 64), (32, 32))),
+    *(_smfmac(m, k, "bf16", "bf16", "f32", V8BF16, V16BF16, _DOUBLE_K) for m, k in ((16, 64), (32, 32))),
+    *(
+        _smfmac(m, k, *kinds, V4I32, V8I32, _DOUBLE_K)
+        for m, k in ((16, 128), (32, 64))
+        for kinds in _EIGHT_BITS
+    ),
+)
 
 SMALL_FLOATS = ("fp8", "bf8", "fp6", "bf6", "fp4")
 
@@ -438,7 +477,7 @@ _GENERATION = {"wmma_gfx1250_iu4": "wmma_gfx1250"}
 @cache
 def _by(attribute: str) -> dict[str, tuple[MatrixRow, ...]]:
     table: dict[str, list[MatrixRow]] = {}
-    for row in ROWS:
+    for row in ROWS + SMFMAC_ROWS:
         table.setdefault(getattr(row, attribute), []).append(row)
     return {name: tuple(rows) for name, rows in table.items()}
 

@@ -269,8 +269,6 @@ _FEATURES: tuple[tuple[str, str], ...] = (
     (r"permlanex16", "permlanex16"),
     (r"s_wait_tensorcnt|tensor_.*", "tdm"),
     (r"s_wait_(ds|load|store|exp)cnt", "wait_counters"),
-    (r"smfmac_.*x(128|64)_(bf8|fp8|i8).*|smfmac_.*16x16x64_b?f16|smfmac_.*32x32x32_b?f16", "mfma_double_k"),
-    (r"smfmac_.*", "mfma"),
     (r"swmmac_.*x(128|64)_.*", "wmma_gfx1250"),
     (r"swmmac_.*", "wmma_gfx12"),
     (r"dot4_f32_.*", "wmma_gfx12"),
@@ -341,10 +339,10 @@ def chips_with(name: str) -> tuple[str, ...]:
 
 @cache
 def _matrix_chips() -> dict[str, tuple[str, ...]]:
-    from flydsl.atoms.matrix_rows import ROWS
+    from flydsl.atoms.matrix_rows import ROWS, SMFMAC_ROWS
 
     found: dict[str, tuple[str, ...]] = {}
-    for row in ROWS:
+    for row in ROWS + SMFMAC_ROWS:
         found[row.python_name] = tuple(dict.fromkeys(found.get(row.python_name, ()) + row.chips))
     return found
 

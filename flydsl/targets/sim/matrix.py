@@ -76,9 +76,41 @@ def _layout_values(layout: Any) -> int:
     return int(size(layout[1]))
 
 
+def broadcast_a(where: LaneMap, cbsz: int, abid: int) -> LaneMap:
+    """Return the map of A where each group of 2**cbsz blocks reads the A of its block `abid`.
+
+    Source   CDNA3 instruction set, section 7 (matrix instructions: CBSZ, ABID)
+    """
+    blocks = np.arange(len(where.pack))
+    return replace(where, pack=where.pack[(blocks & -(1 << cbsz)) + abid])
+
+
+def permute_b(where: LaneMap, pattern: int) -> LaneMap:
+    """Return the map of B where lanes read the registers of the lanes that BLGP names.
+
+    1 and 2: the lower or upper 32 lanes twice. 3: rotated by 16 lanes. 4 to 7: 16 lanes four times.
+    Source   CDNA3 instruction set, section 7 (matrix instructions: BLGP)
+    """
+    lanes = np.arange(64)
+    if pattern in (1, 2):
+        source = lanes % 32 + 32 * (pattern - 1)
+    elif pattern == 3:
+        source = (lanes + 16) % 64
+    else:
+        source = lanes % 16 + 16 * (pattern - 4)
+    lane, value = np.divmod(where.pack, where.values)
+    return replace(where, pack=source[lane] * where.values + value)
+
+
 @cache
-def h_plan(name: str, arch: str, regs: tuple[str, str], formats: tuple[str, str] | None = None) -> MatrixPlan:
-    """Return the plan of a matrix op by its rocdl or intrinsic name.
+def h_plan(
+    name: str,
+    arch: str,
+    regs: tuple[str, str],
+    formats: tuple[str, str] | None = None,
+    controls: tuple[int, int, int] = (0, 0, 0),
+) -> MatrixPlan:
+    """Return the plan of a matrix op by its rocdl or intrinsic name; `controls` are CBSZ, ABID and BLGP.
 
     Raises   AtomError: no such instruction; UnsupportedChip
     """
@@ -92,6 +124,9 @@ def h_plan(name: str, arch: str, regs: tuple[str, str], formats: tuple[str, str]
     map_a = lane_map(row.register_map("A"), row.m, row.k, row.blocks, lanes)
     map_b = lane_map(row.register_map("B"), row.n, row.k, row.blocks, lanes, is_transposed=True)
     map_c = lane_map(row.layout_c, row.m, row.n, row.blocks, lanes)
+    cbsz, abid, blgp = controls
+    map_a = broadcast_a(map_a, cbsz, abid) if cbsz else map_a
+    map_b = permute_b(map_b, blgp) if blgp else map_b
     return MatrixPlan(
         name, arch, row.m, row.n, row.k, row.blocks, row.a, row.b, row.acc, lanes, map_a, map_b, map_c, row.family,
         row.opsel_result
@@ -176,6 +211,30 @@ def pack(machine: Any, plan: MatrixPlan, x: Any, kind: str, where: LaneMap, is_s
 def h_pack_a(machine: Any, plan: MatrixPlan, x: Any, is_signed: bool = True) -> np.ndarray:
     """Return A as (g, waves, blocks, m, k)."""
     return pack(machine, plan, x, plan.a, plan.map_a, is_signed)
+
+
+def h_pack_a_sparse(machine: Any, plan: MatrixPlan, x: Any, index: Any, cbsz: int, abid: int) -> np.ndarray:
+    """Return the sparse A of v_smfmac as (g, waves, blocks, m, k): two of every four k are in registers, the others 0.
+
+    Two bits of the lane's index say where each register element stands in its four. With `cbsz` 0, `abid` picks the
+    set of index bits, otherwise the first set counts. Elements with one place between them are added, as a product
+    with the selected elements of B would be.
+    Source   CDNA3 instruction set, section 7 (sparse matrix instructions); AMD's matrix instruction calculator
+    """
+    values = plan.map_a.values // 2
+    items = as_lanes(machine, storage(x, plan.a, values), plan.lanes)
+    shape = (*items.shape[:2], plan.lanes, values // 2, 2)
+    decoded = signed_codes(items, BITS[plan.a], True) if plan.a == "i8" else decode(items, plan.a, plan.arch)
+    whole = index if index.ndim == 2 else np.broadcast_to(index, (1, 1))
+    words = as_lanes(machine, whole[..., None].view(np.uint32), plan.lanes)[..., None]
+    sets = max(1, 32 // (2 * values))
+    first = 0 if cbsz else 2 * values * (abid % sets)
+    places = (words >> (first + 2 * np.arange(values, dtype=np.uint32)).astype(np.uint32)) & np.uint32(3)
+    places = np.broadcast_to(places.reshape(*places.shape[:2], *shape[2:]), np.broadcast_shapes(places.shape[:2] + shape[2:], shape))
+    pairs = np.broadcast_to(decoded.reshape(shape), places.shape)
+    dense = ((places[..., None] == np.arange(4)) * pairs[..., None]).sum(axis=-2)
+    flat = dense.reshape(*dense.shape[:2], plan.lanes * plan.map_a.values)
+    return flat.take(plan.map_a.pack.reshape(-1), axis=2).reshape(*flat.shape[:2], *plan.map_a.pack.shape)
 
 
 def h_pack_b(machine: Any, plan: MatrixPlan, x: Any, is_signed: bool = True) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flydsl.atoms.errors import AtomError
+from flydsl.dialects.rocdl_enums import ENUMS
 from flydsl.targets.sim.matrix import h_plan
 from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.rules import attribute, int_attribute, prefix_rule
@@ -25,14 +26,16 @@ def flag(op: Any, name: str) -> bool:
     return str(attribute(op, name, "false")) == "true"
 
 
-def plan_name(t: FunctionTranslator, op: Any, formats: tuple[str, str] | None = None) -> str:
+def plan_name(
+    t: FunctionTranslator, op: Any, formats: tuple[str, str] | None = None, controls: tuple[int, int, int] = (0, 0, 0)
+) -> str:
     """Return the name of the instruction's plan, a constant of the generated module."""
     regs = tuple(str(v.type) for v in list(op.operands)[:2])
     try:
-        h_plan(op.name, t.module.arch, regs, formats)
+        h_plan(op.name, t.module.arch, regs, formats, controls)
     except AtomError as e:
         raise t.refuse(e.message, "use an instruction of the chip; see flydsl.atoms") from e
-    return t.module_constant(f"h_plan({op.name!r}, {t.module.arch!r}, {regs!r}, {formats!r})")
+    return t.module_constant(f"h_plan({op.name!r}, {t.module.arch!r}, {regs!r}, {formats!r}, {controls!r})")
 
 
 def packed(t: FunctionTranslator, value: Any, call: str, *key: Any) -> str:
@@ -81,15 +84,24 @@ def mfma_scale(t: FunctionTranslator, op: Any) -> None:
     define_acc(t, op, f"h_mma(M, {plan}, {pa}, {pb}, {accumulator(t, c)})")
 
 
+@prefix_rule("rocdl.smfmac.")
+def smfmac(t: FunctionTranslator, op: Any) -> None:
+    plan = plan_name(t, op)
+    a, b, c, index = list(op.operands)
+    cbsz, abid = int_attribute(op, "cbsz"), int_attribute(op, "abid")
+    places = t.scalar(index)
+    pa = packed(t, a, f"h_pack_a_sparse(M, {plan}, {{0}}, {places}, {cbsz}, {abid})", places, cbsz, abid)
+    pb = packed(t, b, f"h_pack_b(M, {plan}, {{0}})")
+    define_acc(t, op, f"h_mma(M, {plan}, {pa}, {pb}, {accumulator(t, c)})")
+
+
 @prefix_rule("rocdl.mfma.")
 def mfma(t: FunctionTranslator, op: Any) -> None:
     permutation = keyword(op, "blgp")
     is_f64 = ".f64." in op.name  # there the field negates operands
-    if int_attribute(op, "cbsz") or int_attribute(op, "abid") or (permutation not in ("none", "0") and not is_f64):
-        raise t.refuse("with a broadcast or permutation (cbsz, abid, blgp)", "use the plain form, with zeros")
-    plan = plan_name(t, op)
+    plan = plan_name(t, op, None, controls_of(t, op, "none" if is_f64 else permutation))
     a, b, c = list(op.operands)[:3]
-    pa, pb = packed(t, a, f"h_pack_a(M, {plan}, {{0}})"), packed(t, b, f"h_pack_b(M, {plan}, {{0}})")
+    pa, pb = packed(t, a, f"h_pack_a(M, {plan}, {{0}})", plan), packed(t, b, f"h_pack_b(M, {plan}, {{0}})", plan)
     if is_f64 and ("neg_a" in permutation) != ("neg_b" in permutation):
         pa = f"(-{pa})"
     mod_c = MOD_C["neg"] if is_f64 and "neg_c" in permutation else 0
@@ -97,6 +109,23 @@ def mfma(t: FunctionTranslator, op: Any) -> None:
         define_acc(t, op, f"h_mma_modified(M, {plan}, {pa}, {pb}, {accumulator(t, c)}, {mod_c}, False)")
     else:
         define_acc(t, op, f"h_mma(M, {plan}, {pa}, {pb}, {accumulator(t, c)})")
+
+
+def controls_of(t: FunctionTranslator, op: Any, permutation: str) -> tuple[int, int, int]:
+    """Return CBSZ, ABID and BLGP of an instruction that has such controls.
+
+    Forms with several blocks have all three, single blocks of f32 the permutation of B only (CDNA3 instruction set,
+    section 7).
+    """
+    cbsz, abid = int_attribute(op, "cbsz"), int_attribute(op, "abid")
+    blgp = int(permutation) if permutation.isdigit() else ENUMS["perm_b"][1].index(permutation)
+    plan = h_plan_of(t, op)
+    if (cbsz or abid) and (plan.blocks >> cbsz == 0 or abid >> cbsz):
+        text = f"with cbsz = {cbsz}, abid = {abid} on {plan.blocks} blocks"
+        raise t.refuse(text, "cbsz is at most log2(blocks), abid less than 2**cbsz")
+    if blgp and plan.blocks == 1 and plan.a != "f32":
+        raise t.refuse(f"with blgp = {permutation}, which this form does not have", "use a form with several blocks")
+    return cbsz, abid, blgp
 
 
 @prefix_rule("rocdl.wmma.scale.", "rocdl.wmma.scale16.")
