@@ -1,14 +1,12 @@
-"""Median microseconds of the layout operations, cold and memoised, beside the published wheel.
+"""Median microseconds of the layout operations, cold and memoised, beside the published wheel and pycute.
 
-    python benchmarks/layout.py [--wheel PYTHON] [--count 1000] [--json FILE]
+    python benchmarks/layout.py [--wheel PYTHON] [--pycute PYTHON] [--count 1000] [--passes 5] [--json FILE]
 
-Cold: `count` distinct realistic layouts, each once, after clearing every memo. Memoised: the
-same calls again.
-The wheel (flydsl 0.5.0 in the environment of PYTHON) builds the same operations on the same
-operands with
-their result types inferred: `fx` is its public function, `op` the bare op constructor
-underneath. Operands
-exist beforehand and only the call is timed.
+Cold: `count` distinct realistic layouts, each once, after clearing every memo. Memoised: the same calls again.
+The wheel (flydsl 0.5.0 in the environment of PYTHON) builds the same operations on the same operands with their
+result types inferred: `fx` is its public function, `op` the bare op constructor underneath. pycute (in PyPI's
+nvidia-cutlass) has no memo and lacks some of the operations. Operands exist beforehand and only the call is timed.
+Every number is the median of one pass over the mix, of which the quietest of `passes` counts.
 """
 
 from __future__ import annotations
@@ -77,15 +75,19 @@ def mix(count: int) -> dict[str, list[list[str]]]:
     }
 
 
-def measure_ours(lines: dict[str, list[list[str]]]) -> dict[str, tuple[float, float]]:
+def measure_ours(lines: dict[str, list[list[str]]], passes: int) -> dict[str, tuple[float, float]]:
     """Return (cold, memoised) medians in microseconds of each line."""
     out = {}
     for op, cases in lines.items():
-        calls = [tuple(fl.parse(a) for a in case) for case in cases]
-        fn = getattr(fl, "slice_" if op == "slice" else op)
-        fl.clear_memos()
-        out[op] = tuple(statistics.median(_times(fn, calls)) / 1e3 for _ in range(2))
+        found = [_cold_and_memoised(getattr(fl, "slice_" if op == "slice" else op), cases) for _ in range(passes)]
+        out[op] = tuple(map(min, zip(*found)))
     return out
+
+
+def _cold_and_memoised(fn, cases: list[list[str]]) -> list[float]:
+    calls = [tuple(fl.parse(a) for a in case) for case in cases]
+    fl.clear_memos()
+    return [statistics.median(_times(fn, calls)) / 1e3 for _ in range(2)]
 
 
 def _times(fn, calls: list[tuple]) -> list[int]:
@@ -132,38 +134,71 @@ def build(op, cases, bare):
 with ir.Context(), ir.Location.unknown():
     lines = json.load(open(sys.argv[1]))
     build("size", lines["size"], False)
-    times = {op: [build(op, cases, bare) for bare in (False, True)] for op, cases in lines.items()}
+    passes = range(int(sys.argv[2]))
+    times = {op: [min(build(op, cases, bare) for _ in passes) for bare in (False, True)] for op, cases in lines.items()}
     print(json.dumps(times))
 """
 
 
-def measure_wheel(python: str, lines: dict[str, list[list[str]]]) -> dict[str, list[float]]:
-    """Return the wheel's medians in microseconds: of fx.<operation>, and of the bare op
-    constructor.
-    """
+PYCUTE = r"""
+import json, statistics, sys, time
+import pycute
+
+def operand(text):
+    if ":" in text:
+        return pycute.Layout(*(eval(side) for side in text.split(":")))
+    return eval(text.replace("*", "None").replace("[", "(").replace("|", ",").replace("]", ")"))
+
+CALLS = {
+    "crd2idx": lambda coord, layout: layout(*coord),
+    "idx2crd": lambda index, layout: pycute.idx2crd(index, layout.shape, layout.stride),
+    "slice": lambda layout, coord: pycute.slice_and_offset(coord, layout),
+}
+
+def measure(op, cases):
+    call, times = CALLS.get(op) or getattr(pycute, op, None), []
+    if call is None:
+        return None
+    for case in cases:
+        values = [operand(a) for a in case]
+        start = time.perf_counter_ns()
+        call(*values)
+        times.append(time.perf_counter_ns() - start)
+    return statistics.median(times) / 1e3
+
+lines = json.load(open(sys.argv[1]))
+passes = range(int(sys.argv[2]))
+found = {op: [measure(op, cases) for _ in passes] for op, cases in lines.items()}
+print(json.dumps({op: min(times) for op, times in found.items() if None not in times}))
+"""
+
+
+def measure_elsewhere(script: str, python: str, lines: dict[str, list[list[str]]], passes: int) -> dict:
+    """Return what a script of this file prints in another environment: medians in microseconds of each line."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lines.json"
         path.write_text(json.dumps(lines))
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         run = subprocess.run(
-            [python, "-c", WHEEL, str(path)],
+            [python, "-c", script, str(path), str(passes)],
             capture_output=True,
             text=True,
             cwd=folder,
             env=environment,
         )
     if run.returncode:
-        raise SystemExit(f"the wheel did not run the mix:\n{run.stderr[-2000:]}")
+        raise SystemExit(f"{python} did not run the mix:\n{run.stderr[-2000:]}")
     return json.loads(run.stdout.splitlines()[-1])
 
 
-def table(ours: dict, wheel: dict) -> str:
+def table(ours: dict, wheel: dict, pycute: dict) -> str:
     """Return the rows as text; the factor is the wheel's public function over our cold call."""
     head = f"{'operation':20}{'cold us':>9}{'memo us':>9}{'wheel fx us':>13}{'wheel op us':>13}"
-    rows = [head + f"{'fx/cold':>9}"]
+    rows = [head + f"{'fx/cold':>9}{'pycute us':>11}"]
     for op, (cold, memo) in ours.items():
         public, bare = wheel.get(op, (float("nan"), float("nan")))
-        rows.append(f"{op:20}{cold:9.2f}{memo:9.2f}{public:13.2f}{bare:13.2f}{public / cold:9.1f}")
+        other = f"{pycute[op]:11.2f}" if op in pycute else f"{'-':>11}"
+        rows.append(f"{op:20}{cold:9.2f}{memo:9.2f}{public:13.2f}{bare:13.2f}{public / cold:9.1f}{other}")
     cold, memo = (statistics.median(v[i] for v in ours.values()) for i in (0, 1))
     rows.append(f"{'median of the mix':20}{cold:9.2f}{memo:9.2f}")
     return "\n".join(rows)
@@ -172,18 +207,24 @@ def table(ours: dict, wheel: dict) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", help="python of an environment with the published wheel")
+    parser.add_argument("--pycute", help="python of an environment with pycute, which PyPI's nvidia-cutlass has")
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--json", type=Path, help="save the numbers as a row")
     options = parser.parse_args()
     lines = mix(options.count)
-    ours = measure_ours(lines)
-    wheel = measure_wheel(options.wheel, lines) if options.wheel else {}
+    ours = measure_ours(lines, options.passes)
+    wheel = measure_elsewhere(WHEEL, options.wheel, lines, options.passes) if options.wheel else {}
+    pycute = measure_elsewhere(PYCUTE, options.pycute, lines, options.passes) if options.pycute else {}
     print(f"{platform.python_implementation()} {platform.python_version()}, {options.count} distinct layouts")
-    print(table(ours, wheel))
+    print(table(ours, wheel, pycute))
+    if not options.pycute:
+        print("pycute was not measured: --pycute PYTHON, of an environment with nvidia-cutlass from PyPI")
     if options.json:
         row = {
             "ours": {op: list(v) for op, v in ours.items()},
             "wheel": wheel,
+            "pycute": pycute,
             "count": options.count,
         }
         options.json.write_text(json.dumps(row, indent=1))

@@ -219,8 +219,10 @@ def int_tuple_product(x: IntTuple) -> Any:
 @operation
 def int_tuple_product_each(x: IntTuple) -> IntTuple:
     """Return the product of each top-level mode."""
-    _refuse_layouts(x)
-    return tuple([star_product(i) for i in x]) if type(x) is tuple else x
+    if type(x) is not tuple:
+        _refuse_layouts(x)
+        return x
+    return tuple([star_product(i) for i in x]) if tuple in map(type, x) else x
 
 
 @operation

@@ -349,6 +349,9 @@ def column_major(shape: Any) -> Layout:
 
 @operation
 def ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
+    if type(shape) is type(order) is tuple and len(shape) == len(order):
+        if tuple not in map(type, shape) and set(map(type, order)) == {int}:
+            return Layout(shape, _flat_order(shape, order))
     for x in (shape, order):
         if type(x) not in (int, tuple, Sym) and x is not None:
             raise OperandType(f"expected an integer tuple, got {type(x).__name__}")
@@ -356,8 +359,6 @@ def ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
         return column_major(shape)
     if not weakly_congruent(order, shape):
         raise ProfileMismatch(f"is_profile_weakly_congruent({to_str(order)}, {to_str(shape)}) is False")
-    if tuple not in map(type, shape) and set(map(type, order)) == {int}:
-        return Layout(shape, _flat_order(shape, order))
     slots: list[tuple[Any, IntTuple]] = []
     _order_slots(shape, order, slots)
     starts: list = [1] * len(slots)
@@ -382,7 +383,8 @@ def _flat_order(shape: tuple, order: tuple) -> tuple:
         if order[n] != last:
             last, step = order[n], filled
         strides[n] = step
-        filled = leaf.mul(filled, shape[n])
+        s = shape[n]
+        filled = filled * s if type(filled) is type(s) is int else leaf.mul(filled, s)
     return tuple(strides)
 
 

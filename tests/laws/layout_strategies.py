@@ -39,6 +39,14 @@ def leaves(x) -> list:
     return [x] if not isinstance(x, tuple) else [leaf for i in x for leaf in leaves(i)]
 
 
+def values(layout) -> list:
+    """The value at each linear coordinate of a plain layout of ints, added up here without `crd2idx`."""
+    out = [0]
+    for s, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
+        out = [v + c * d for c in range(s) for v in out]
+    return out
+
+
 def refill(profile, values):
     if not isinstance(profile, tuple):
         return next(values)

@@ -18,6 +18,7 @@ from tests.laws.layout_strategies import (
     layouts,
     leaves,
     nightly,
+    values,
     with_symbols,
 )
 
@@ -46,10 +47,6 @@ def numbers_in(x):
     assert x.width in (32, 64)
     assert x.value.number % x.div == 0, f"{x.value} is no multiple of {x.div}"
     return x.value.number
-
-
-def values(x):
-    return [fl.crd2idx.uncached(i, x) for i in range(fl.size(x))]
 
 
 def same(op, symbolic, plain, *rest):
@@ -110,6 +107,7 @@ def test_numbers_before_or_after(name):
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", OPS)
 def test_numbers_before_or_after_nightly(name):
     source, op = OPS[name]

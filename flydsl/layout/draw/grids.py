@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flydsl.layout.coords import crd2idx
@@ -39,16 +40,18 @@ def _labels(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
 
 
-def index_grid(layout: Any, title: str = "") -> Picture:
+def index_grid(layout: Any, title: str = "", color: Callable[..., str] | None = None) -> Picture:
     """Return the picture of a layout: in each coordinate its index.
 
     The colour shows the index modulo 8; under a swizzle it shows the piece which the swizzle
-    moves as one.
+    moves as one. `color` maps an index to "#rrggbb" instead.
     """
     rows, cols = extents(layout)
     values = [[place(layout, r, c, rows) for c in range(cols)] for r in range(rows)]
     tint, caption = _tint_of(layout)
-    table = tuple(tuple(Cell(to_str(v), tint=tint(v)) for v in row) for row in values)
+    paint = color or (lambda v: "")
+    table = tuple(tuple(Cell(to_str(v), tint=tint(v), paint=paint(v)) for v in row) for row in values)
+    caption = caption.partition("; colour")[0] if color else caption
     return Picture(title or str(layout), table, _labels(rows), _labels(cols), caption)
 
 
@@ -91,8 +94,10 @@ def _holder_cell(holder: dict, index: int, length: int) -> Cell | None:
     return Cell(str(holder[index]), tint=holder[index]) if index in holder else Cell(".", tint=7)
 
 
-def tv_grid(tv: Layout, tile: tuple, title: str = "") -> Picture:
+def tv_grid(tv: Layout, tile: tuple, title: str = "", color: Callable[..., str] | None = None) -> Picture:
     """Return the thread-value map of a tile: who holds each element, as thread over value.
+
+    `color` maps (thread, value) to "#rrggbb"; without it the colour shows the thread.
 
     Shapes   tv: (thread, value) -> column-major index in the tile; tile: its sizes (at most two
     above 1)
@@ -105,17 +110,19 @@ def tv_grid(tv: Layout, tile: tuple, title: str = "") -> Picture:
     for t in range(threads):
         for v in range(values):
             held.setdefault(crd2idx.uncached((t, v), tv), []).append((t, v))
-    table = tuple(tuple(_holder(held.get(r + c * rows, [])) for c in range(cols)) for r in range(rows))
+    table = tuple(tuple(_holder(held.get(r + c * rows, []), color) for c in range(cols)) for r in range(rows))
     title = title or f"tile {to_str(tile)}, (thread, value): {tv}"
-    return Picture(title, table, _labels(rows), _labels(cols), "T thread, V value; colour: thread")
+    caption = "T thread, V value" + ("" if color else "; colour: thread")
+    return Picture(title, table, _labels(rows), _labels(cols), caption)
 
 
-def _holder(pairs: list[tuple[int, int]]) -> Cell | None:
+def _holder(pairs: list[tuple[int, int]], color: Callable[..., str] | None) -> Cell | None:
     if not pairs:
         return None
     threads = "/".join(f"T{t}" for t, _ in pairs[:2])
     values = "/".join(f"V{v}" for _, v in pairs[:2])
-    return Cell(threads, values, tint=pairs[0][0], mark=len(pairs) > 1)
+    paint = color(*pairs[0]) if color else ""
+    return Cell(threads, values, tint=pairs[0][0], mark=len(pairs) > 1, paint=paint)
 
 
 def compare(left: Picture, right: Picture) -> Picture:

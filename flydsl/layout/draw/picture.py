@@ -6,7 +6,7 @@ degrees a single blue ramp whose lightness falls, so that grey print keeps the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 TINTS = (
     "#cfe8fa",  # sky blue
@@ -28,8 +28,8 @@ DARK_FROM = 5  # ramp steps from here on need light text
 class Cell:
     """One place: what is written large and small, and its colour.
 
-    `tint` counts through TINTS without end; with `ramp` it is a step of RAMP. A marked cell is
-    framed.
+    `tint` counts through TINTS without end; with `ramp` it is a step of RAMP. `paint` ("#rrggbb") goes before both,
+    except on a terminal. A marked cell is framed.
     """
 
     text: str
@@ -37,9 +37,12 @@ class Cell:
     tint: int = 0
     ramp: bool = False
     mark: bool = False
+    paint: str = ""
 
     @property
     def fill(self) -> str:
+        if self.paint:
+            return self.paint
         return RAMP[min(self.tint, len(RAMP) - 1)] if self.ramp else TINTS[self.tint % len(TINTS)]
 
     @property
@@ -50,6 +53,9 @@ class Cell:
 
     @property
     def is_dark(self) -> bool:
+        if self.paint:
+            red, green, blue = (int(self.paint[i : i + 2], 16) for i in (1, 3, 5))
+            return 0.299 * red + 0.587 * green + 0.114 * blue < 128  # luma of ITU-R BT.601
         return self.ramp and self.tint >= DARK_FROM
 
 
@@ -66,6 +72,10 @@ class Picture:
 
     def __post_init__(self):
         assert all(len(r) == len(self.col_labels) for r in self.rows), "rows and columns disagree"
+
+    def transposed(self) -> Picture:
+        """Return the picture with rows and columns exchanged."""
+        return replace(self, rows=tuple(zip(*self.rows)), row_labels=self.col_labels, col_labels=self.row_labels)
 
     @property
     def cells(self) -> tuple[Cell, ...]:
