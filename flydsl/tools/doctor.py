@@ -75,7 +75,8 @@ def _tools() -> list[tuple[str, str]]:
     try:
         from flydsl.targets.rocm.tools import find_linker
 
-        _say("linker", str(find_linker()))
+        linker = find_linker()
+        _say("linker", f"{' '.join(linker.command)} (from {linker.origin})")
     except (FlyError, ImportError):
         _say("linker", "not found")
         missing.append(("linker (ld.lld)", "pip install 'flydsl[hsaco]', or install lld, or set FLYDSL_LLD"))
