@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from . import leaf
-from .errors import BasisMismatch, NotDivisible, OperandType, RankMismatch
-from .int_tuple import IntTuple, map_leaves, product, to_str
+from .errors import BasisMismatch, NotDivisible, OperandType
+from .int_tuple import IntTuple, map_leaves, product
 from .layout import ComposedLayout, Layout, Tile, expect_layout, from_modes, layout_modes, on_outer
 from .leaf import Basis, Sym
 from .memo import operation
@@ -78,7 +78,7 @@ def _coalesce(layout: Any, pattern: IntTuple) -> Any:
             return layout
         return layout_of(*merge_leaves(shapes, strides))
     if type(layout.shape) is not tuple:
-        raise RankMismatch(f"pattern {to_str(pattern)} meets the leaf {layout}")
+        layout = Layout((layout.shape,), (layout.stride,))
     modes = layout_modes(layout)
     done = [_coalesce(m, p) for m, p in zip(modes, pattern)]
     return from_modes(done + modes[len(pattern) :])
@@ -90,7 +90,8 @@ def coalesce(layout: Any, pattern: IntTuple = None) -> Any:
 
     A layout of a single leaf is returned as it is, even as a rank-1 tuple. With a pattern: the
     modes below
-    each pattern leaf are coalesced; modes beyond the pattern stay.
+    each pattern leaf are coalesced; modes beyond the pattern stay; a leaf which meets a pattern
+    tuple counts as a rank-1 mode.
     """
     return _coalesce(layout, pattern)
 

@@ -82,8 +82,7 @@ def apply_inner(inner: Any, index: IntTuple) -> Any:
 
 def coordinate_at(coord: IntTuple, layout: Any) -> IntTuple:
     """Return the index of a fitting coordinate, as a tuple wherever the layout gives coordinates."""
-    index = _evaluate(coord, layout)
-    return coord_add(coprofile_of(layout), index) if type(index) is Basis else index
+    return as_coordinate(_evaluate(coord, layout))
 
 
 def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> IntTuple:

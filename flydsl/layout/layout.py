@@ -461,18 +461,18 @@ def _unit_strides(shape: IntTuple, path: tuple) -> IntTuple:
 
 
 def coprofile_of(layout: Any) -> IntTuple:
-    """Return zeros nested like the values of `layout`: 0, or one zero per coordinate of basis
-    strides.
+    """Return zeros nested like the values of `layout`: 0, or one zero per coordinate where several
+    strides are basis leaves (the values of a single one are basis leaves).
     """
     if type(layout) is ComposedLayout:
         inner = layout.inner
         if isinstance(inner, (Layout, ComposedLayout)):
             return coprofile_of(inner)
         return coprofile_of(layout.outer)
+    paths = [d.modes for d in leaves(layout.stride) if type(d) is Basis]
     out: IntTuple = 0
-    for d in leaves(layout.stride):
-        if type(d) is Basis:
-            out = coord_add(out, basis_tuple(0, d.modes))
+    for path in paths if len(paths) > 1 else ():
+        out = coord_add(out, basis_tuple(0, path))
     return out
 
 
