@@ -198,8 +198,16 @@ _HARDWARE_NOTES = """## Where layouts and hardware differ
   order. Sources: Composable Kernel, test/mx_mfma_op (run on gfx950), and FlyDSL's public MXFP8, MXFP6 and MXFP4 kernel.
 
 Every matrix instruction of gfx942, gfx950, gfx1100 and gfx1201 was executed at instruction level beside the simulator on
-the same random registers (benchmarks/emulate_tiles.py): all equal bit by bit. The emulator does not select
-`v_mfma_f64_4x4x4_4b_f64`.""".split("\n")
+the same random registers (benchmarks/emulate_tiles.py): all equal bit by bit. The emulator as it is stops at
+`v_mfma_f64_4x4x4_4b_f64`: its rule reads four f64 per lane where the instruction has one (a fault of the emulator,
+not of the code object). With that count corrected it is equal too, and it showed a wrong map of ours: D of this form
+has element (i, j) of block b in lane j + 4 b + 16 i, while the general formula of the CDNA3 manual (section 7.1.4)
+gives j + 4 i + 16 b. AMD's matrix instruction calculator and programs checked on gfx90a and gfx950 agree with the
+former.
+
+`cbsz`, `abid` and `blgp` of MFMA and the sparse forms (v_smfmac) are raw operations only; the simulator executes them
+(tests/sim/test_atoms_controls.py, from section 7 of the CDNA3 manual; the emulator has no sparse ones). For the
+gfx950 forms with twice the k the manual's k numbering does not matter: A and B number it alike.""".split("\n")
 
 
 def main() -> None:

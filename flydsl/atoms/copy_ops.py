@@ -176,9 +176,10 @@ class BufferCopy(CopyOp):
     name: ClassVar[str] = "fly_rocdl.cdna3.buffer_copy"
     spaces: ClassVar[tuple[tuple[str, str], ...]] = ((BUFFER, REGISTER), (REGISTER, BUFFER))
     state_fields: ClassVar[dict[str, str]] = {"soffset": "i32"}
+    widths: ClassVar[tuple[int, ...]] = (8, 16, 32, 64, 96, 128)
 
     def __post_init__(self) -> None:
-        _check_width(self, (8, 16, 32, 64, 96, 128))
+        _check_width(self, self.widths)
         if type(self.cache) is not int or self.cache < 0:
             raise OutOfRange(
                 subject="cache modifier", expected="a non-negative int", value=self.cache

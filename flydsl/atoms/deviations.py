@@ -26,6 +26,7 @@ from flydsl.layout.int_tuple import coord_add
 from flydsl.layout.layout import from_modes
 
 from . import tiled_copy, tiled_mma
+from .copy_ops import BufferCopy
 from .elements import bit_width
 from .errors import AtomError
 from .parse import parse_copy_atom, parse_tiled_copy, parse_tiled_mma
@@ -97,13 +98,24 @@ def _i96(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     return r.get("family") == "buffer_copy" and r["bits"] == 96 and field in ("llvm", "isa")
 
 
+_LDS_DMA = ("cdna3.buffer_copy_lds", "cdna4.buffer_load_async_lds", "cdna4.global_load_async_lds")
+
+
 def _lds_dma_width(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     return (
-        r.get("family") == "cdna3.buffer_copy_lds"
-        and field == "accepted"
+        r.get("family") in _LDS_DMA
+        and (field, ours) == ("accepted", False)
         and r["isa"] is None
-        and r["bits"] > 32
+        and (r["bits"] > 32 or r["family"] != _LDS_DMA[0])
         and r["chip"] == "gfx942"
+    )
+
+
+def _wide_buffer(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    return (
+        r.get("family") == "buffer_copy"
+        and (field, ours) == ("accepted", False)
+        and r["bits"] not in BufferCopy.widths
     )
 
 
@@ -181,9 +193,15 @@ DEVIATIONS: tuple[Deviation, ...] = (
         _i96,
     ),
     Deviation(
+        "buffer-wider-than-128-bits",
+        "emits buffer accesses of any width that it cannot select",
+        "refused: one instruction moves 8, 16, 32, 64, 96 or 128 bits",
+        _wide_buffer,
+    ),
+    Deviation(
         "lds-dma-128-on-gfx942",
-        "accepts the atom and ends the process in LLVM",
-        "gfx942 has LDS DMA of 4 bytes per lane only (arch feature lds_dma_b128)",
+        "accepts wider and asynchronous atoms and ends the process in LLVM",
+        "gfx942 has LDS DMA of 4 bytes per lane only (arch feature lds_dma_b128), no asynchronous one",
         _lds_dma_width,
     ),
     Deviation(

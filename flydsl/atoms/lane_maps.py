@@ -58,7 +58,13 @@ def mfma_f8f6f4_operand(rows: int, k: int, bits: int) -> Layout:
 def mfma_accumulator(m: int, n: int, blocks: int = 1, run: int = 4) -> Layout:
     """Return the map of C and D: one column per lane, `run` consecutive rows (f64: 1) per lane
     at a time.
+
+    The 4x4 blocks of f64 lie as those of B do, with rows in place of k. The manual's general formula
+    would exchange rows and blocks; AMD's matrix instruction calculator and programs that were
+    checked on gfx90a and gfx950 have this order.
     """
+    if run == 1 and m == 4:
+        return _tv(((n, blocks, m), (m, m * n, 1)), (1, 1))
     lane_blocks = -(-WAVE64 // (n * m // run))
     lane_runs = WAVE64 // lane_blocks // n
     groups = m // (run * lane_runs)

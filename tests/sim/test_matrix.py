@@ -52,9 +52,9 @@ def mfma_c(m: int, n: int, blocks: int, f64: bool):
     """D[i][j]: column = lane mod n; rows in runs of 4 (f64: 1) per lane group; f32 4x4 and multi-block forms fill blocks in turn."""
     if (
         m == 4
-    ):  # one block per four lanes, the lane's values are the rows; f64: one block per 16 lanes (CDNA3 ISA 7.1.4, H = 1)
+    ):  # one block per four lanes, the lane's values are the rows; f64: four lanes of each row (AMD's matrix instruction calculator)
         if f64:
-            return lambda lane, v: (lane // 16, lane // 4 % 4, lane % 4), 1
+            return lambda lane, v: (lane // 4 % 4, lane // 16, lane % 4), 1
         return lambda lane, v: (lane // 4, v, lane % 4), 4
     if f64:
         return lambda lane, v: (0, 4 * v + lane // 16, lane % 16), 4

@@ -45,7 +45,11 @@ def mfma_output(m: int, n: int, blocks: int, height: int) -> dict[tuple[int, int
 
     The manual: B_I = ceil(64 / (N * M / H)), M_I = (64 / B_I) / N, G = M / (H * M_I),
     item = (i % H) + H * (i / (H * M_I) + G * (b / B_I)), lane = j + N * ((i / H) % M_I + M_I * (b % B_I)).
+    It does not hold for 4x4 blocks of f64: AMD's matrix instruction calculator has lane j + 4 b + 16 i, as B has with k
+    in place of i.
     """
+    if height == 1 and m == 4:
+        return {(j + 4 * b + 16 * i, 0): (i, j, b) for b in range(blocks) for i in range(m) for j in range(n)}
     b_i = ceil(64 / (n * m / height))
     m_i = (64 // b_i) // n
     g = m // (height * m_i)
