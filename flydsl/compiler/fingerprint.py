@@ -9,15 +9,33 @@ Python, NumPy, torch and this package is taken by its name.
 
 from __future__ import annotations
 
+import array
+import ctypes
 import enum
 import functools
 import hashlib
 import importlib
+import operator
 import os
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 from flydsl.compiler.code_reads import code_reads
@@ -43,9 +61,22 @@ _MAKERS = frozenset(
         "__reduce__",
     }
 )
+_READS_GLOBALS = frozenset({"globals", "eval", "exec", "vars", "locals"})
 _READS_ALL = frozenset({"getattr", "vars", "__dict__", "__class__", "fields", "asdict", "astuple", "replace"})
 _GONE = "(KeyError, AttributeError, ValueError)"  # what a read raises once its object is gone
 _MOST_ENTRIES = 50_000
+_MOST_READ = 1 << 16  # elements of a tensor whose values are described
+_BUILTINS = (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodWrapperType,
+    WrapperDescriptorType,
+)
+_RAW = (ctypes.Structure, ctypes.Union, ctypes.Array, ctypes._SimpleCData)
+_CONTAINERS = (tuple, list, dict, set, frozenset, deque, MappingProxyType)
 _MISSING = object()
 NOT_BOUND = object()
 
@@ -94,16 +125,71 @@ _MOST_FUNCTIONS = 256
 
 def function_digest(function: Any) -> str:
     """Return the digest of what a function captures; cheap while nothing of it changes."""
-    known = _functions.get(id(function))
+    return _known_state(function, captured_state).digest
+
+
+def _known_state(value: Any, walk: Callable[[Any], Captured]) -> Captured:
+    known = _functions.get(id(value))
     if known is None or not known[1].holds():
-        known = _functions[id(function)] = (function, captured_state(function))
+        known = _functions[id(value)] = (value, walk(value))
         while len(_functions) > _MOST_FUNCTIONS:
             _functions.popitem(last=False)
-    return known[1].digest
+    return known[1]
+
+
+class Constant:
+    """A compile-time value that can change without becoming another object: in keys it stands for its present state.
+
+    Equal where the state is, and the object, too, if its class compares by identity.
+    """
+
+    __slots__ = ("value", "digest", "opaque")
+
+    def __init__(self, value: Any):
+        self.value = value
+        state = _known_state(value, _whole_state)
+        self.digest, self.opaque = state.digest, state.opaque
+
+    @staticmethod
+    def is_needed(value: Any) -> bool:
+        """Return whether a value's hash does not say all: an object or class of a user's, a module, what calls
+        functions, or what has no hash."""
+        return (
+            not _trusted(type(value).__module__)
+            or isinstance(value, (MethodType, ModuleType, functools.partial))
+            or isinstance(value, type) and not _trusted(value.__module__)
+            or hasattr(value, "__wrapped__")
+            or type(value).__hash__ is None
+        )
+
+    def __captured__(self) -> list[tuple[str, Any]]:
+        return [("state", self.digest)]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Constant)
+            and self.digest == other.digest
+            and (self.value is other.value or type(self.value).__eq__ is not object.__eq__)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _whole_state(value: Any) -> Captured:
+    """Return all that a value holds: which code will read it is not known."""
+    walk = _Walk(reads_all=True)
+    walk.value(type(value).__qualname__, value)
+    walk.finish()
+    return Captured(tuple(walk.entries), walk.guard(), tuple(walk.opaque), tuple(walk.codes))
 
 
 class _Walk:
-    def __init__(self) -> None:
+    def __init__(self, reads_all: bool = False) -> None:
+        self.reads_all = reads_all
         self.entries: list[tuple[str, str]] = []
         self.opaque: list[str] = []
         self.codes: list[CodeType] = []
@@ -177,14 +263,10 @@ class _Walk:
     def _compound(self, path: str, value: Any) -> None:
         if isinstance(value, enum.Enum):
             self.put(path, f"{_name(type(value))}.{value.name} {value.value!r}")
-        elif isinstance(value, (tuple, list)):
-            self._sequence(path, value)
-        elif isinstance(value, dict):
-            self._dict(path, value)
-        elif isinstance(value, (set, frozenset)):
-            self.put(path, f"{_name(type(value))} {sorted(map(repr, value))}")
-            if isinstance(value, set):
-                self.checks.append(f"{self.keep(value)} == {self.keep(frozenset(value))}")
+        elif isinstance(value, _CONTAINERS):
+            self._container(path, value)
+            if not _trusted(type(value).__module__):
+                self._instance(f"{path} itself", value)
         elif isinstance(value, ModuleType):
             self._module(path, value)
         elif isinstance(value, FunctionType):
@@ -194,9 +276,30 @@ class _Walk:
         else:
             self._object(path, value)
 
+    def _container(self, path: str, value: Any) -> None:
+        if isinstance(value, (tuple, list, deque)):
+            self._sequence(path, value)
+        elif isinstance(value, dict):
+            self._dict(path, value)
+        elif isinstance(value, MappingProxyType):
+            self._proxy(path, value)
+        else:
+            self.put(path, f"{_name(type(value))} {sorted(map(repr, value))}")
+            if isinstance(value, set):
+                self.checks.append(f"{self.keep(value)} == {self.keep(frozenset(value))}")
+
+    def _proxy(self, path: str, value: MappingProxyType) -> None:
+        self.put(path, f"mapping of {len(value)}")
+        keys, items = tuple(value), tuple(value.values())
+        self.checks.append(f"same_list({self.keep(value)}, {self.keep(keys)})")
+        self.checks.append(f"same_list({self.keep(value.values())}, {self.keep(items)})")
+        for i, (key, item) in enumerate(zip(keys, items, strict=True)):
+            self.value(f"{path} key {i}", key)
+            self.value(f"{path} value {i}", item)
+
     def _sequence(self, path: str, value: Any) -> None:
         self.put(path, f"{_name(type(value))} of {len(value)}")
-        if isinstance(value, list):
+        if isinstance(value, (list, deque)):
             self.checks.append(f"same_list({self.keep(value)}, {self.keep(tuple(value))})")
         for i, item in enumerate(value):
             self.value(f"{path}[{i}]", item)
@@ -217,10 +320,7 @@ class _Walk:
         """A module that is used as a value, not through an attribute: everything public in it counts."""
         self.put(path, f"module {module.__name__}")
         if not _trusted(module.__name__):
-            for name, item in list(vars(module).items()):
-                if not name.startswith("__"):
-                    self.check_item(vars(module), name, item)
-                    self.value(f"{path}.{name}", item)
+            self._namespace(path, vars(module))
 
     def _function(self, path: str, function: FunctionType) -> None:
         if _trusted(function.__module__):
@@ -241,10 +341,32 @@ class _Walk:
         self.put(f"{path} annotations", ", ".join(f"{n}: {_annotation(a)}" for n, a in _annotations(function).items()))
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
             self._cell(f"{path} closure {name}", cell)
+        if function.__dict__:
+            self._function_attributes(path, function)
         for chain in reads.globals:
             self._global(path, function.__globals__, chain)
+            if chain[0] in _READS_GLOBALS and chain[0] not in function.__globals__:
+                self._namespace(f"globals of {_short_module(function.__module__)}", function.__globals__)
         for chain in reads.imports:
             self._import(path, chain)
+
+    def _function_attributes(self, path: str, function: FunctionType) -> None:
+        """Attributes that a user has set count if their names occur, as those of an object; `functools.singledispatch`
+        keeps its functions in one."""
+        self.instances.append((path, function, set()))
+        registry = function.__dict__.get("registry")
+        if isinstance(registry, MappingProxyType):
+            self.value(f"{path}.registry", registry)
+
+    def _namespace(self, path: str, namespace: dict[str, Any]) -> None:
+        """All public names of a module, where the code may read any of them."""
+        if id(namespace) in self.seen:
+            return
+        self.seen[id(namespace)] = path
+        for name, item in list(namespace.items()):
+            if not name.startswith("__"):
+                self.check_item(namespace, name, item)
+                self.value(f"{path}.{name}", item)
 
     def _cell(self, path: str, cell: CellType) -> None:
         try:
@@ -283,9 +405,14 @@ class _Walk:
         while attributes and isinstance(value, ModuleType) and not _trusted(value.__name__):
             name, *attributes = attributes
             namespace = vars(value)
+            if name == "__dict__":
+                self._namespace(path, namespace)
+                return
             path = f"{path}.{name}"
             if name not in namespace:
                 self.check_absent(namespace, name)
+                if "__getattr__" in namespace:  # a function of the module that answers instead
+                    self._attributes(path, value, ["__getattr__"])
                 return
             self.check_item(namespace, name, namespace[name])
             value = namespace[name]
@@ -301,6 +428,9 @@ class _Walk:
         for base in cls.__mro__:
             if not _trusted(base.__module__):
                 self._class_body(path if base is cls else f"{path} base {base.__qualname__}", base, makes)
+        if not _trusted(type(cls).__module__):
+            self.check_attribute(cls, "__class__", type(cls))
+            self.value(f"{path} metaclass", type(cls))
 
     def _class_body(self, path: str, cls: type, makes: bool) -> None:
         self.checks.append(f"len({self.keep(vars(cls))}) == {len(vars(cls))}")
@@ -329,7 +459,10 @@ class _Walk:
         return found
 
     def _reads(self, name: str) -> bool:
-        return name in self.read_names or not self.read_names.isdisjoint(_READS_ALL)
+        return name in self.read_names or self._reads_any()
+
+    def _reads_any(self) -> bool:
+        return self.reads_all or not self.read_names.isdisjoint(_READS_ALL)
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
@@ -339,13 +472,15 @@ class _Walk:
             self.put(path, _name(type(value)))
             for name, item in state(value):
                 self.value(f"{path}.{name}", item)
+            if isinstance(value, Constant):
+                self.opaque.extend(value.opaque)
             return
         wrapped = _wrapped(value)
         if wrapped:
             self.put(path, _name(type(value)))
             for name, item in wrapped:
                 self.value(f"{path}.{name}", item)
-        elif isinstance(value, BuiltinFunctionType) or hasattr(value, "__objclass__"):
+        elif isinstance(value, _BUILTINS):
             self.put(path, f"builtin {_name(value)}")
         elif _trusted(type(value).__module__) and type(value) is not SimpleNamespace:
             self._known_object(path, value)
@@ -356,6 +491,11 @@ class _Walk:
         """An object of a user's class: its class now; of its attributes those whose names occur in the code, at the
         end."""
         self.put(path, f"object of {_name(type(value))}")
+        for plain in (int, float, complex, str, bytes):
+            if isinstance(value, plain):
+                self.put(f"{path} value", plain.__repr__(value))
+        if isinstance(value, _RAW):
+            self._raw(f"{path} bytes", value)
         self.check_attribute(value, "__class__", type(value))
         if id(type(value)) not in self.classes_of_objects:
             self.classes_of_objects.add(id(type(value)))
@@ -374,6 +514,10 @@ class _Walk:
                         done.add(name)
                         changed = True
                         self._instance_attribute(path, value, name)
+        if self._reads_any():
+            for _, value, _ in self.instances:
+                if type(value) is not FunctionType and hasattr(value, "__dict__"):  # no attribute may appear
+                    self.checks.append(f"len({self.keep(value.__dict__)}) == {len(value.__dict__)}")
 
     def _attribute_names(self, value: Any) -> list[str]:
         state = getattr(value, "__dict__", {})
@@ -402,12 +546,47 @@ class _Walk:
         elif top == "numpy" and hasattr(value, "tobytes") and hasattr(value, "dtype"):
             self._numpy(path, value, kind)
         elif top == "torch" and hasattr(value, "data_ptr"):
-            self.put(path, f"{kind} {value.dtype} {tuple(value.shape)} {tuple(value.stride())} {value.device}")
+            self._torch(path, value, kind)
+        elif isinstance(value, (operator.attrgetter, operator.methodcaller)):
+            self.put(path, repr(value))
+            names = [n for n in value.__reduce__()[1] if isinstance(n, str)]
+            self.read_names |= {part for name in names for part in name.split(".")}
         else:
-            text = repr(value)
-            self.put(
-                path, kind if " at 0x" in text else f"{kind} {text}"
-            )  # loggers, locks, files: their kind is all that can matter
+            self._of_known_kind(path, value, kind)
+
+    def _of_known_kind(self, path: str, value: Any, kind: str) -> None:
+        """An object of the standard library or the like: what has a hash does not change; of loggers, locks, files their
+        kind is all that can matter."""
+        if isinstance(value, (bytearray, array.array, *_RAW)):
+            self._raw(path, value)
+            return
+        text = repr(value)
+        state = getattr(value, "__dict__", None)
+        is_fixed = type(value).__hash__ is not None
+        if not is_fixed and state is not None:  # such as ChainMap, argparse.Namespace
+            self.put(path, kind)
+            for name, item in list(state.items()):
+                self.check_item(state, name, item)
+                self.value(f"{path}.{name}", item)
+            return
+        self.put(path, kind if " at 0x" in text else f"{kind} {text}")
+        if not is_fixed and " at 0x" not in text:
+            self.checks.append(f"repr({self.keep(value)}) == {text!r}")
+
+    def _raw(self, path: str, value: Any) -> None:
+        data = bytes(value)
+        self.put(path, f"{_name(type(value))} {data.hex()}")
+        self.checks.append(f"bytes({self.keep(value)}) == {self.keep(data)}")
+
+    def _torch(self, path: str, value: Any, kind: str) -> None:
+        """A tensor that is read while tracing: on the host its values count; every change in place has a new
+        `_version`."""
+        form = f"{kind} {value.dtype} {tuple(value.shape)} {tuple(value.stride())} {value.device}"
+        if value.device.type == "cpu" and value.numel() <= _MOST_READ and not value.is_sparse:
+            form += f" {hashlib.sha256(repr(value.detach().tolist()).encode()).hexdigest()}"
+        self.put(path, form)
+        if not value.is_inference():
+            self.checks.append(f"{self.keep(value)}._version == {value._version}")
 
     def _ours(self, path: str, value: Any, kind: str) -> None:
         if hasattr(value, "plain"):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flydsl import layout as la
-from flydsl.compiler.fingerprint import function_digest
+from flydsl.compiler.fingerprint import Constant, function_digest
 from flydsl.diag import ArgumentRange, ArgumentType, StrideNotUnit, TensorExtent, TensorPromise, TensorRank
 from flydsl.dialects import type_of
 from flydsl.expr.enum import AddressSpace, space_name
@@ -273,6 +273,8 @@ def described_signature(signature: Hashable) -> str:
             return f"a pointer to {plain.elem}"
         case ("static", (type(), value)):
             return f"the constant {value!r}"
+        case ("static", value):
+            return f"the constant {value!r}"
         case type():
             return signature.__name__
     return str(signature)
@@ -485,14 +487,16 @@ class StaticJitArg(JitArgument):
 
 def _exact(value: Any) -> Hashable:
     """Return what distinguishes a constant: 1, 1.0 and True are three values, functions differ by what they capture."""
-    if isinstance(value, (tuple, list)):
+    if type(value) in (tuple, list):
         return (type(value), tuple(map(_exact, value)))
-    if isinstance(value, dict):
+    if type(value) is dict:
         return (type(value), tuple((_exact(k), _exact(v)) for k, v in value.items()))
     if isinstance(value, float):
         return (type(value), repr(value))
     if isinstance(value, FunctionType):
         return (value.__qualname__, function_digest(value))
+    if Constant.is_needed(value):
+        return Constant(value)
     return (type(value), value)
 
 

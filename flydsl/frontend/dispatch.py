@@ -48,7 +48,7 @@ _UNKNOWN = object()
 def _callable_object(f: Any, cls: type) -> Any:
     """An object with `__call__` written in user code behaves as a method."""
     known = _call_classes.get(cls, _UNKNOWN)
-    if known is _UNKNOWN:
+    if known is _UNKNOWN or known is not None and cls.__call__ is not known:
         method = None if isinstance(f, type) else getattr(cls, "__call__", None)  # noqa: B004
         known = method if method.__class__ is FunctionType and not _is_foreign(method) else None
         _call_classes[cls] = known
@@ -61,9 +61,11 @@ def _callable_object(f: Any, cls: type) -> Any:
 def _helper(f: FunctionType) -> FunctionType:
     """Return the rewritten twin of a user's function; itself where there is nothing to rewrite."""
     memo = f.__dict__.get(_ATTRIBUTE)
-    if memo is not None and memo[0] is f:
-        return memo[1]
     code = f.__code__
+    if memo is not None and memo[0] is f and memo[2] is code:
+        twin = memo[1]
+        if twin.__defaults__ is f.__defaults__ and twin.__kwdefaults__ is f.__kwdefaults__:
+            return twin
     if is_rewritten(code) or _is_foreign(f):
         leave_alone(code)
         return f

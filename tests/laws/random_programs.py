@@ -1,16 +1,41 @@
 """Random programs with nested control flow, as Python source: the text of one function over three integers.
 
 Values stay in 0..255 (every result is masked), so Python integers and i32 agree. Every loop ends: `for` bounds are masked, a
-`while` counts a variable of its own. A program mixes carried scalars, a flag, a dict with a tuple in it, a dataclass, a namespace and
-a list; break, continue and return stand under conditions at any depth; helpers and nested functions have control flow of their own.
+`while` counts a variable of its own. A program mixes carried scalars, a flag, a dict with a tuple and a `@fx.struct` in it, a struct, a
+dataclass, a named tuple, a namespace and a list; break, continue and return stand under conditions at any depth (loops nest three deep); helpers,
+methods and nested functions have control flow of their own; expressions bind names and call functions that change containers.
+`fx` is a name of the text: the package where it is traced, `PLAIN` where Python runs it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+
+def _plain_struct(cls: type) -> type:
+    """Stand in for `@fx.struct`: an immutable record with `replace`."""
+    cls = dataclass(frozen=True)(cls)
+    cls.replace = replace
+    return cls
+
+
+PLAIN = SimpleNamespace(struct=_plain_struct, Int32=int)
 
 PRELUDE = '''
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import NamedTuple
+
+
+@fx.struct
+class State:
+    low: fx.Int32
+    high: fx.Int32
+
+
+class Span(NamedTuple):
+    first: object
+    last: object
 
 
 @dataclass
@@ -57,9 +82,9 @@ class Box:
         return self.x
 '''
 
-_RESULT = "(a, b, c, 1 if f else 0, d['x'], d['y'][0], d['y'][1], p.u, p.v, s.w, xs[0], xs[1], box.x, total, pokes[0], q.v)"
+_RESULT = "(a, b, c, 1 if f else 0, d['x'], d['y'][0], d['y'][1], p.u, p.v, s.w, xs[0], xs[1], box.x, total, pokes[0], q.v, st.low, st.high, d['z'].low, d['z'].high, span.first, span.last, calls[0])"
 
-RESULTS = 16
+RESULTS = 23
 
 
 @dataclass
@@ -86,13 +111,13 @@ class Writer:
     def atom(self) -> str:
         return self.one_of(
             "a", "b", "c", "n", "m", "k", "d['x']", "d['y'][0]", "d['y'][1]", "p.u", "p.v", "s.w", "xs[0]", "xs[1]",
-            "box.x", "0", "1", "3", "17", "200",
+            "box.x", "st.low", "st.high", "d['z'].low", "span.last", "0", "1", "3", "17", "200",
         )  # fmt: skip
 
     def value(self, depth: int = 2) -> str:
         if depth == 0:
             return self.atom()
-        kind = self.pick(9)
+        kind = self.pick(11)
         x = self.value(depth - 1)
         if kind < 3:
             return self.atom()
@@ -107,6 +132,10 @@ class Writer:
             return f"({x} if {self.test(depth - 1)} else {y})"
         if kind == 7:
             return self.one_of(f"clamp({x}, 3, {y})", f"steps({x}, {y})", f"({x} // 3)", f"({x} % 7)")
+        if kind == 8:
+            return self.one_of(f"(c := {x})", f"box.bump({x})", f"count({x})")
+        if kind == 9:
+            return self.one_of(f"max({x}, {y})", f"sum([{x}, {y}][i] for i in (0, 1)) & 255", f"(lambda x: x if x > 7 else {y})({x})")
         return f"({x} ^ {y})"
 
     def test(self, depth: int = 2) -> str:
@@ -137,7 +166,7 @@ class Writer:
 
     def statement(self, depth: int, nest: int, loops: int) -> None:
         self.budget -= 1
-        kind = self.pick(17)
+        kind = self.pick(19)
         if self.budget < 0 or nest == 0 or kind < 7:
             self.simple(depth, loops)
         elif kind < 10:
@@ -150,11 +179,18 @@ class Writer:
             self.both(depth)
         elif kind == 15:
             self.python_loop(depth, nest)
-        else:
+        elif kind == 16:
             self.match(depth, nest, loops)
+        elif kind == 17:
+            self.match_parts(depth, nest, loops)
+        else:
+            self.write(depth, "try:")
+            self.block(depth + 1, nest - 1, loops)
+            self.write(depth, "finally:")
+            self.write(depth + 1, "s.w ^= 1")
 
     def simple(self, depth: int, loops: int) -> None:
-        kind = self.pick(16)
+        kind = self.pick(20)
         if kind == 0 and loops:
             return self.jump(depth, self.one_of("break", "continue"))
         if kind == 1:
@@ -171,6 +207,15 @@ class Writer:
             return self.write(depth, f"a, b = b, {self.value()}")
         if kind == 7:
             return self.write(depth, self.one_of(f"box.bump({self.value()})", f"poke(pokes, q, {self.value()})"))
+        if kind == 16:
+            part = self.one_of("low", "high")
+            return self.write(depth, self.one_of(f"st = st.replace({part}={self.value()})", f"d['z'] = d['z'].replace({part}={self.value()})"))
+        if kind == 17:
+            return self.write(depth, self.one_of(f"st = State(low={self.value()}, high=st.low)", "st, d['z'] = d['z'], st"))
+        if kind == 18:
+            return self.write(depth, self.one_of(f"span = Span({self.value()}, span.first)", f"span = span._replace(last={self.value()})"))
+        if kind == 19:
+            return self.write(depth, f"a, *rest = {self.value()}, {self.value()}, b; b, c = rest")
         target = self.one_of("a", "b", "c", "d['x']", "p.v", "p.u", "s.w", "xs[0]", "xs[1]")
         if kind < 11:
             return self.write(depth, f"{target} ^= {self.value()}")
@@ -242,12 +287,25 @@ class Writer:
         self.write(depth + 1, "case _:")
         self.block(depth + 2, nest - 1, loops)
 
+    def match_parts(self, depth: int, nest: int, loops: int) -> None:
+        self.write(depth, f"match ({self.value(1)} & 1, {self.one_of('p', 'd', 'xs')}):")
+        self.write(depth + 1, f"case ({self.one_of('0', '1')}, Pair(u={self.one_of('3', '17')}) | [_, 7]):")
+        self.block(depth + 2, nest - 1, loops)
+        self.write(depth + 1, f"case (a, {{'x': b}}) if {self.test(1)}:")
+        self.block(depth + 2, nest - 1, loops)
+        self.write(depth + 1, "case (b, [a, *_]):")
+        self.block(depth + 2, nest - 1, loops)
+        self.write(depth + 1, "case (b, _):")
+        self.block(depth + 2, nest - 1, loops)
+
     def program(self) -> str:
         self.write(0, PRELUDE)
         self.write(0, "def program(n, m, k):")
         for line in (
             "a, b, c, f, total = n, 0, k, False, 0",
-            "d = {'x': 1, 'y': (m, 2)}",
+            "d = {'x': 1, 'y': (m, 2), 'z': State(low=n, high=m)}",
+            "st, span = State(low=k, high=1), Span(m, 3)",
+            "calls = [0]",
             "p = Pair(n, 5)",
             "s = SimpleNamespace(w=3)",
             "xs = [k, 7]",
@@ -257,6 +315,9 @@ class Writer:
             "    nonlocal total",
             "    if x > 9:",
             "        total = (total + x) & 255",
+            "def count(x):",
+            "    calls[0] = (calls[0] + 1) & 255",
+            "    return x",
         ):
             self.write(1, line)
         for _ in range(4):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_programs import RESULTS, Writer
+from random_programs import PLAIN, RESULTS, Writer
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
@@ -25,9 +25,9 @@ KERNEL = """
 @flyc.kernel
 def kernel(args: fx.Tensor, out: fx.Tensor):
     lane = fx.thread_idx.x
-    results = traced_program(args[3 * lane], args[3 * lane + 1], args[3 * lane + 2])
+    results = traced_program(args[lane], args[LANES + lane], args[2 * LANES + lane])
     for i in fx.range_constexpr(RESULTS):
-        out[RESULTS * lane + i] = results[i]
+        out[LANES * i + lane] = results[i]
 
 
 @flyc.jit
@@ -36,7 +36,7 @@ def launch(args: fx.Tensor, out: fx.Tensor):
 """
 
 
-def load(source: str, name: str) -> dict:
+def load(source: str, name: str, fx=fx) -> dict:
     """Run a source text as a module whose functions have readable source."""
     file = f"<{name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
@@ -52,10 +52,12 @@ def check(source: str, name: str, inline: bool) -> None:
     scope["traced_program"] = flyc.jit(program) if inline else program
     out = np.full(LANES * RESULTS, -1, np.int32)
     with env.override(FLYDSL_RUNTIME_ENABLE_CACHE="0"):
-        scope["launch"](_ARGUMENTS.reshape(-1).copy(), out)
-    expected = [[int(x) for x in program(*(int(a) for a in row))] for row in _ARGUMENTS]
-    wrong = np.flatnonzero((out.reshape(LANES, RESULTS) != expected).any(1))
-    assert not len(wrong), f"lane {wrong[0]}: {out.reshape(LANES, RESULTS)[wrong[0]]} != {expected[wrong[0]]}\n{source}"
+        scope["launch"](_ARGUMENTS.T.reshape(-1).copy(), out)
+    plain = load(source, f"{name} (plain)", PLAIN)["program"]
+    expected = [[int(x) for x in plain(*(int(a) for a in row))] for row in _ARGUMENTS]
+    found = out.reshape(RESULTS, LANES).T
+    wrong = np.flatnonzero((found != expected).any(1))
+    assert not len(wrong), f"lane {wrong[0]}: {found[wrong[0]]} != {expected[wrong[0]]}\n{source}"
 
 
 @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
