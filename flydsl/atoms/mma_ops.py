@@ -249,6 +249,7 @@ class MFMAScale(MmaOp):
     key: ClassVar[str] = "mfma_scale"
     name: ClassVar[str] = "fly_rocdl.cdna4.mfma_scale"
     wave_size: ClassVar[int] = 64
+    last_opsel: ClassVar[int] = 3  # which byte of the scale register
 
     def __post_init__(self) -> None:
         _check_scaled(self)
@@ -282,9 +283,12 @@ class MFMAScale(MmaOp):
 def _check_scaled(op: MFMAScale | WMMAScale) -> None:
     if op.a not in FORMAT_CODE or op.b not in FORMAT_CODE or op.acc != "f32":
         _refuse_types(op, (f"any mix of {', '.join(FORMAT_CODE)} -> f32",))
+    last = op.last_opsel
     for subject in ("opsel_a", "opsel_b"):
-        if getattr(op, subject) not in range(4):
-            raise OutOfRange(subject=subject, expected="in [0, 3]", value=getattr(op, subject))
+        if getattr(op, subject) not in range(last + 1):
+            raise OutOfRange(
+                subject=subject, expected=f"in [0, {last}]", value=getattr(op, subject)
+            )
 
 
 WMMA_GENERATIONS = {"gfx11": "wmma_gfx11", "gfx120x": "wmma_gfx12", "gfx1250": "wmma_gfx1250"}
@@ -385,6 +389,7 @@ class WMMAScale(MmaOp):
     key: ClassVar[str] = "wmma_scale"
     name: ClassVar[str] = "fly_rocdl.gfx1250.wmma_scale"
     wave_size: ClassVar[int] = 32
+    last_opsel: ClassVar[int] = 1  # which half wave holds the scales
 
     def __post_init__(self) -> None:
         one_of("block_size", self.block_size, (16, 32))

@@ -80,6 +80,7 @@ REFUSALS = [
     (lambda: MFMAScale(16, 16, 64, "f8E4M3FN", "f8E4M3FN", "f32"), "16x16x128, 32x32x64"),
     (lambda: MFMAScale(16, 16, 128, "f8E4M3FNUZ", "f8E4M3FN", "f32"), "f8E4M3FN, f8E5M2"),
     (lambda: MFMAScale(16, 16, 128, "f8E4M3FN", "f8E4M3FN", "f32", 4), r"opsel_a must be in \[0, 3\]"),
+    (lambda: WMMAScale(16, 16, 128, "f8E4M3FN", "f8E4M3FN", "f32", 0, 2), r"opsel_b must be in \[0, 1\]"),
     (lambda: MFMAScale(16, 16, 128, "f8E4M3FN", "f8E4M3FN", "f32").row("gfx942"), "gfx942"),
     (lambda: wmma("gfx942", 16, 16, 16, "f16"), "gfx942"),
     (lambda: wmma("gfx1250", 16, 16, 16, "f16"), "16x16x32"),
