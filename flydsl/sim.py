@@ -23,12 +23,13 @@ from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.options import CHECKS, REPORTS, VALUES, parse_checks
 from flydsl.targets.sim.report import RunReport
 from flydsl.targets.sim.session import Findings
+from flydsl.targets.sim.streams import order
 from flydsl.targets.sim.trace import BREAKPOINT, Stop
 from flydsl.targets.sim.trace import on_breakpoint as handlers
 
 __all__ = [
     "CHECKS", "REPORTS", "VALUES", "Finding", "Findings", "RunReport", "SimFindings", "Stop", "breakpoint", "check",
-    "closing_line", "on_breakpoint",
+    "closing_line", "on_breakpoint", "synchronize",
 ]  # fmt: skip
 
 
@@ -52,6 +53,14 @@ def check(
         fields["schedule"] = schedule
     with session.scope(**fields) as found:
         yield found
+
+
+def synchronize(stream: int | None = None) -> None:
+    """State that the host waits here for a stream (a handle), or for all: later launches are ordered after its launches.
+
+    For programs that order streams in a way that the simulator does not see; `flydsl sim` sees what torch does.
+    """
+    order.synchronize(stream)
 
 
 def breakpoint(**values: Any) -> None:

@@ -101,6 +101,14 @@ TO_INT = "%r = arith.constant {} : f32\n" + f"%v = arith.fptosi %r : f32 to i32 
 CODES = "%x = arith.muli %tid, {} : i32\n%f = arith.sitofp %x : i32 to f32\n" + (
     f"%v = rocdl.cvt.pk.fp8.f32 %f, %f -> %c0[false] : i32 {loc(206)}\n") + SHOW
 
+SUM_OF_PARTS = BASE + "%c3 = arith.constant 3 : i32\n" + guarded("%l0 = arith.cmpi eq, %lane, %c0 : i32\n", store_l("%tid", "%wave", 222)) + BARRIER + (
+    loop(load_l("%v", "%k", 223) + store_g("%v", "%i", 224), "{}"))
+TWO_PASSES = "%last = arith.cmpi {}, %tid, %c63 : i32\nscf.if %last {\n" + load_g("%u", "%tid", 225) + "}\n" + load_g("%v", "%tid", 226) + SHOW
+TWO_CELLS = BASE + "%is = arith.cmpi eq, %tid, %c0 : i32\nscf.if %is {\n" + store_l("%tid", "%c0", 227) + store_l("%tid", "%c1", 228) + "}\n" + BARRIER + (
+    load_l("%v", "%c0", 230) + load_l("%w", "%c1", 231) + BARRIER
+    + "scf.if %is {\n" + store_l("%bid", "%c0", 228, "first") + "{}" + "}\n" + BARRIER
+    + load_l("%x", "%c0", 229) + load_l("%y", "%c1", 229).replace("%l229", "%m229") + "%z = arith.addi %x, %y : i32\n" + store_g("%z", "%i", 232))
+
 MORE = [
     Pair("broadcast-without-barrier", "race", fill(BROADCAST, ""), fill(BROADCAST, BARRIER), (112, 110), lds=BUF),
     Pair("scratch-of-a-reduction-reused", "race", fill(REDUCE, ""), fill(REDUCE, BARRIER), (114, 115), lds=BUF),
@@ -195,6 +203,12 @@ MORE = [
          BASE + loop("%half = arith.cmpi ult, %tid, %c64 : i32\n%zero = arith.cmpi eq, %k, %c0 : i32\n%do = arith.ori %half, %zero : i1\nscf.if %do {\n"
                      + store_l("%k", "%tid", 210) + "}\n" + BARRIER + load_l("%v", "%back", 211) + store_g("%v", "%i", 212) + BARRIER),
          BASE + loop(store_l("%k", "%tid", 210) + BARRIER + load_l("%v", "%back", 211) + store_g("%v", "%i", 212) + BARRIER), (211, 210), lds=BUF,
+         severity="warning", options={"checks": frozenset({"stale", "race"})}),
+    Pair("partial-sum-not-read", "never-read", fill(SUM_OF_PARTS, "%c3"), fill(SUM_OF_PARTS, "%c4"), (222, None), block=256, lds=BUF, severity="warning",
+         options={"checks": frozenset({"unread"})}),
+    Pair("line-leaves-out-the-last-element", "never-read", fill(TWO_PASSES, "slt"), fill(TWO_PASSES, "sle"), (225, None), block=64, grid=1, size=64,
+         severity="warning", options={"checks": frozenset({"unread"})}),
+    Pair("one-of-two-cells-refilled", "stale", fill(TWO_CELLS, ""), fill(TWO_CELLS, store_l("%bid", "%c1", 228, "again")), (229, 228), lds=BUF,
          severity="warning", options={"checks": frozenset({"stale", "race"})}),
     Pair("input-read-in-part", "never-read", guarded("%few = arith.cmpi ult, %tid, %c64 : i32\n", load_g("%v", "%i", 221)), load_g("%v", "%i", 221),
          (221, None), size=256, severity="warning", options={"checks": frozenset({"unread"})}),

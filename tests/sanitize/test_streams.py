@@ -72,6 +72,16 @@ def test_one_stream_and_the_default_stream_order(arrays) -> None:
     assert not found
 
 
+@pytest.mark.parametrize("stream,is_ordered", [(None, True), (0x10, True), (0x20, False)])
+def test_the_program_states_that_it_waits(arrays, stream, is_ordered) -> None:
+    a, b, c = arrays
+    with flydsl.sim.check() as found:
+        twice(a, b, 0, 1, fx.Stream(0x10))
+        flydsl.sim.synchronize(stream)
+        twice(b, c, 0, 1, fx.Stream(0x20))
+    assert lines(found) == [("race", "error", READ, WRITE)] * (not is_ordered)
+
+
 @pytest.mark.parametrize("first,step,meets", [(N, 1, False), (N - 1, 1, True)])
 def test_halves_of_one_tensor_are_apart(arrays, first, step, meets) -> None:
     a, b, _ = arrays
