@@ -47,6 +47,10 @@ class _Shaped(FlyValue):
         """The extents."""
         return build("fly.get_shape", (self,))
 
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows: the index grid, or None (then the text) unless the layout is static and small."""
+        return self.plain._repr_svg_()
+
     def __len__(self) -> int:
         return self.plain.rank
 
