@@ -2,8 +2,9 @@
 
 A barrier is needed when an access of the interval right before it and one of the interval right after it touch one
 cell of LDS from different waves, and one of them writes; conflicts over longer distances are ordered by the other
-barriers as well. A barrier that loses its last conflict is often the trace of a store that is missing. A source line
-is judged over all its executions in a launch; once it was needed, it costs nothing more.
+barriers as well. A barrier that loses its last conflict is often the trace of a store that is missing. A place in the
+source is judged over all its executions in a launch, also where calls inline it; once it was needed, it costs nothing
+more.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class Needless:
         self.shift = cell_bytes.bit_length() - 1
         self.wave_shift = wave_size.bit_length() - 1
         self.judges_barriers = judges_barriers
-        self.barriers: dict[int, bool] = {}
-        self.waits: dict[int, bool] = {}
-        self.where: dict[int, dict] = {}
+        self.barriers: dict[Any, bool] = {}  # place -> needed
+        self.waits: dict[Any, bool] = {}
+        self.where: dict[Any, dict] = {}
         self.before: tuple[tuple[int, ...], list] | None = None
 
     # --- barriers ----------------------------------------------------------------------------------------------------
@@ -42,17 +43,22 @@ class Needless:
             return
         if self.before is not None:
             crossed, earlier = self.before
-            open_sites = [s for s in crossed if not self.barriers.get(s)]
+            open_sites = {self.place(machine, s): s for s in crossed}
+            open_sites = {place: s for place, s in open_sites.items() if not self.barriers.get(place)}
             if open_sites:
                 needed = self.has_conflict(machine, earlier, entries)
-                for site in open_sites:
-                    self.barriers[site] = needed
-                    self.where.setdefault(site, machine.reporter.at(machine, site, np.ones((1, 1), bool)))
+                for place, site in open_sites.items():
+                    self.barriers[place] = needed
+                    self.where.setdefault(place, machine.reporter.at(machine, site, np.ones((1, 1), bool)))
         self.before = (sites, entries) if sites else None
 
-    def skip(self, site: int) -> None:
+    def place(self, machine: Any, site: int) -> Any:
+        """Return what tells barriers and waits of the source apart."""
+        return machine.reporter.span(site) or site
+
+    def skip(self, machine: Any, site: int) -> None:
         """A barrier that only some workgroups reach is not judged."""
-        self.barriers[site] = True
+        self.barriers[self.place(machine, site)] = True
         self.before = None
 
     def has_conflict(self, machine: Any, earlier: list, later: list) -> bool:
@@ -98,8 +104,9 @@ class Needless:
 
     def wait(self, machine: Any, site: int, found_something: bool) -> None:
         """Note an executed wait."""
-        self.waits[site] = self.waits.get(site, False) or found_something
-        self.where.setdefault(site, machine.reporter.at(machine, site, np.ones((1, 1), bool)))
+        place = self.place(machine, site)
+        self.waits[place] = self.waits.get(place, False) or found_something
+        self.where.setdefault(place, machine.reporter.at(machine, site, np.ones((1, 1), bool)))
 
     # --- reports -----------------------------------------------------------------------------------------------------
 

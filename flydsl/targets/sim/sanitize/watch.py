@@ -97,7 +97,7 @@ class Watch:
                 groups = full.any(axis=1)
                 groups = None if groups.all() else groups
                 if groups is not None and self.needless is not None:
-                    self.needless.skip(site)
+                    self.needless.skip(machine, site)
             self.end_interval(machine, groups, (site,))
 
     def signal(self, machine: Any) -> None:
