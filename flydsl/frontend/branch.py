@@ -6,10 +6,11 @@ The code that `rewrite.if_` makes asks the object that `branch()` returns: `then
 from typing import Any
 
 from flydsl.diag import PythonSideEffect, warn
+from flydsl.frontend import carry
 from flydsl.frontend.carry import Mismatch
 from flydsl.frontend.escape import note_region_local
-from flydsl.frontend.heap import Heap, put
-from flydsl.frontend.merge import Merge, mismatch_error
+from flydsl.frontend.heap import Heap, put, same_content
+from flydsl.frontend.merge import EXPRESSION_VALUE, Merge, expression_error, mismatch_error
 from flydsl.frontend.regions import IfRegion
 from flydsl.frontend.site import UNBOUND, Site, is_internal_name
 from flydsl.frontend.truth import condition
@@ -58,6 +59,13 @@ class Branch:
         self.heap = Heap(site.watch, variables)
         self.region.then()
 
+    def begin_second(self, variables: dict) -> None:
+        """Begin the second branch; nothing happens in the first."""
+        site = self.site
+        self.before = self.after_then = site.pick(variables)
+        self.heap = Heap(site.watch, variables)
+        self.region.otherwise()
+
     def middle(self, variables: dict) -> list:
         """End the first branch, begin the second; return the values that variables had before."""
         self._end_then(variables)
@@ -68,21 +76,34 @@ class Branch:
         self.after_then = self.site.pick(variables)
         self.heap.end_then()
 
-    def end(self, variables: dict) -> list:
-        """End the last branch; return the values that variables have after the `if`."""
+    def changes(self, variables: dict) -> bool:
+        """Return whether the only branch so far changed a variable or a container."""
+        now = self.site.pick(variables)
+        return any(x is not y for x, y in zip(now, self.before)) or bool(self.heap.changed())
+
+    def only_binds(self, variables: dict) -> bool:
+        """Return whether all that the only branch so far changed is to bind variables that had no value."""
+        now = self.site.pick(variables)
+        return not self.heap.changed() and all(x is y or y is UNBOUND for x, y in zip(now, self.before))
+
+    def end(self, variables: dict, value: tuple | None = None) -> list:
+        """End the last branch; return the values that variables have after the `if`.
+
+        `value`: what the two sides of an expression came to, merged too and last in the result.
+        """
         if self.after_then is None:
             self._end_then(variables)
             after_else = self.before
         else:
             after_else = self.site.pick(variables)
-        return _Ending(self, after_else).run()
+        return _Ending(self, after_else, value).run()
 
 
 class _Ending:
     """The merge at the end of one `if`."""
 
-    def __init__(self, b: Branch, after_else: list):
-        self.site, self.b, self.after_else = b.site, b, after_else
+    def __init__(self, b: Branch, after_else: list, value: tuple | None = None):
+        self.site, self.b, self.after_else, self.value = b.site, b, after_else, value
         then_dead = self._dead(b.after_then)
         self.merge = Merge(b.region, then_dead, not then_dead and self._dead(after_else))
 
@@ -112,19 +133,21 @@ class _Ending:
             elif old is UNBOUND:
                 note_region_local(site, name, x is not UNBOUND)
         cells = self._add_objects(changed)
+        if self.value is not None:
+            self._add(EXPRESSION_VALUE, UNBOUND, *self.value)
         merged = self.merge.finish(self._fail)
         for i, value in zip(slots, merged):
             values[i] = value
         for cell, value in zip(cells, merged[len(slots) :]):
             put(cell.obj, cell.kind, value)
-        return values
+        return values if self.value is None else [*values, merged[-1]]
 
     def _leaves(self, name: str, old: Any) -> bool:
         return name in self.site.live or (name in self.site.checked and old is not UNBOUND)
 
     def _one_sided(self, name: str, x: Any, y: Any) -> bool:
         """Return whether a variable has a value after one branch only, and someone could read it after the other."""
-        if x is not UNBOUND and y is not UNBOUND:
+        if x is not UNBOUND and y is not UNBOUND or self.site.is_expression:
             return False
         dead = self.merge.then_dead if x is UNBOUND else self.merge.else_dead
         return not dead and not is_internal_name(name)
@@ -147,7 +170,8 @@ class _Ending:
             except Mismatch as m:
                 if cell.name in changed_here and cell.name in self.site.live:
                     self._fail(cell.name, "then" if y is cell.before else "else", m, swapped=True)
-                put(cell.obj, cell.kind, _poisoned(cell, x, y, self.site))
+                after = _notes(cell.before, x, y)
+                put(cell.obj, cell.kind, _poisoned(cell, x, y, self.site) if after is None else after)
         return cells
 
     def _fail(self, name: str, which: str, m: Mismatch, swapped: bool = False) -> None:
@@ -158,7 +182,10 @@ class _Ending:
         at = spans.get(name) or site.spans.get(name) or site.else_spans.get(name) or site.span
         other = (site.else_spans if which == "then" else site.spans).get(name)
         notes = (f"'{_shown(name)}' is also bound at {other}",) if other else (f"the branch begins at {site.span}",)
-        raise mismatch_error(m, _shown(name), f"if: {which}-branch", "the if", at, notes)
+        if name == EXPRESSION_VALUE:
+            raise expression_error(m, which)
+        construct = site.construct
+        raise mismatch_error(m, _shown(name), f"{construct}: {which}-branch", f"the {construct}", at, notes)
 
 
 def _shown(name: str) -> str:
@@ -174,6 +201,24 @@ def _swap(m: Mismatch) -> str:
         except Mismatch as swapped:
             return swapped.detail
     return f"expected {describe(m.after)}, produced {describe(m.before)}"
+
+
+def _notes(before: Any, x: Any, y: Any) -> Any:
+    """Return what one branch alone noted in a container: Python objects that no kernel computes with, like classes and texts; else None."""
+    if not (same_content(before, x) or same_content(before, y)):
+        return None
+    new = y if same_content(before, x) else x
+    if isinstance(new, dict):
+        parts = [v for k, v in new.items() if k not in before or before[k] is not v]
+    else:
+        parts = [v for v in new if not any(v is old for old in before)]
+    return None if any(_holds_data(p) for p in parts) else new
+
+
+def _holds_data(value: Any) -> bool:
+    if isinstance(value, (list, tuple, dict)):
+        return any(_holds_data(p) for p in (value.values() if isinstance(value, dict) else value))
+    return carry.kind_of(value) != carry.OPAQUE
 
 
 def _poisoned(cell: Any, x: Any, y: Any, site: Site) -> Any:

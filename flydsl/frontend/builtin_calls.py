@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from flydsl.frontend.dispatch import call
 from flydsl.frontend.truth import as_i1, boolean, is_dynamic, truth
 from flydsl.ir import current, emit1
 
@@ -30,6 +31,11 @@ def _extreme(python: Callable, better: Callable, args: tuple, options: dict) -> 
         elif test:
             best = new
     return best
+
+
+def mapped(function: Callable, *iterables: Iterable) -> Iterable:
+    """Return `map(function, ...)`, where a helper of the user's is called as from rewritten code."""
+    return builtins.map(call(function), *iterables)
 
 
 def any_true(values: Iterable) -> Any:

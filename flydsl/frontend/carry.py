@@ -118,9 +118,11 @@ def _unify_numbers(a: Any, b: Any, path: str) -> "Node":
 
 
 def _unify_leaves(leaf: Any, other: Any, path: str) -> "Node":
-    if is_static(leaf) and other.__class__ is leaf.__class__ and is_static(other) and same_static(leaf, other):
-        return Same(leaf)
-    return Leaf(leaf)
+    return Same(leaf) if _is_same_static(other, leaf) else Leaf(leaf)
+
+
+def _is_same_static(a: Any, b: Any) -> bool:
+    return a.__class__ is b.__class__ and kind_of(a) == LEAF and is_static(a) and is_static(b) and same_static(a, b)
 
 
 def _unify_opaque(a: Any, b: Any, path: str) -> "Node":
@@ -160,7 +162,7 @@ class Same(Node):
         self.value = value
 
     def flatten(self, value: Any, out: list, path: str = "", view: View = NOTHING) -> None:
-        if value is not self.value and value is not UNBOUND and not equal(value, self.value):
+        if value is not UNBOUND and not (_is_same_static(value, self.value) or equal(value, self.value)):
             raise Mismatch(path, f"expected {describe(self.value)}, produced {describe(value)}", self.value, value)
 
     def rebuild(self, values: Iterator) -> Any:

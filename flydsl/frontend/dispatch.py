@@ -8,6 +8,7 @@ Python lists with its counter.
 
 import sys
 import sysconfig
+from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -39,7 +40,37 @@ def call(f: Any) -> Any:
             return f
         twin = _helper(function)
         return f if twin is function else MethodType(twin, f.__self__)
+    if cls is partial:
+        function = call(f.func)
+        return f if function is f.func else partial(function, *f.args, **f.keywords)
     return f if _call_classes.get(cls, _UNKNOWN) is None else _callable_object(f, cls)
+
+
+class _Context:
+    """A context manager of a user's class whose methods are called as from rewritten code."""
+
+    __slots__ = ("_enter", "_exit")
+
+    def __init__(self, enter: Any, leave: Any):
+        self._enter, self._exit = enter, leave
+
+    def __enter__(self) -> Any:
+        return self._enter()
+
+    def __exit__(self, *exc: Any) -> Any:
+        return self._exit(*exc)
+
+
+def context(manager: Any) -> Any:
+    """Return the context manager to enter for `manager`."""
+    cls = manager.__class__
+    methods = [getattr(cls, name, None) for name in ("__enter__", "__exit__")]
+    if any(m.__class__ is not FunctionType or _is_foreign(m) for m in methods):
+        return manager
+    enter, leave = (_helper(m) for m in methods)
+    if enter is methods[0] and leave is methods[1]:
+        return manager
+    return _Context(MethodType(enter, manager), MethodType(leave, manager))
 
 
 _UNKNOWN = object()

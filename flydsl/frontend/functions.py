@@ -14,7 +14,6 @@ from types import CellType, CodeType, FunctionType
 
 from flydsl.diag import GeneratorInKernel, NoSource, Span
 from flydsl.frontend.dispatch import is_rewritten, note_rewritten
-from flydsl.frontend.rewrite import guard
 from flydsl.frontend.rewrite.build import RUNTIME, place
 from flydsl.frontend.rewrite.rewriter import Rewriter, Unit, explain_name_errors, is_generator
 from flydsl.frontend.runtime import Runtime
@@ -88,9 +87,9 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool, guarded: bool) -> _
         )
     before = ast.unparse(node) if env.debug.ast_diff else ""
     unit = Unit(source.file, fn.__globals__, set(fn.__code__.co_freevars), runtime.sites, keep_static)
-    Rewriter(unit, fn.__name__, set()).body_of(node, drops_value=kernel)
-    if guarded:
-        node.body = guard.guarded(node.body)
+    rewriter = Rewriter(unit, fn.__name__, set())
+    rewriter.guards = guarded
+    rewriter.body_of(node, drops_value=kernel)
     if runtime.sites:
         node.body = explain_name_errors(node.body)
     if before:
@@ -119,8 +118,12 @@ def _as_def(source: FunctionSource) -> ast.FunctionDef:
 
 
 def _compile(node: ast.FunctionDef, original: CodeType, source: FunctionSource) -> CodeType:
-    """Compile the definition inside a function with the free variables, and its class for private names."""
+    """Compile the definition inside a function with the free variables, and its class for private names.
+
+    It stands there under a name of its own: a function that calls itself by a global name has to find the global.
+    """
     node.type_params = []
+    node.name = _DEFINITION
     definition: ast.stmt = node
     if source.class_name is not None:
         definition = ast.ClassDef(source.class_name, [], [], [node], [])
@@ -134,13 +137,14 @@ def _compile(node: ast.FunctionDef, original: CodeType, source: FunctionSource) 
     module = ast.Module(place([outer], node), [])
     compiled = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE_FLAGS)
     inner = _inner(_inner(compiled, "_outer"), source.class_name) if source.class_name else _inner(compiled, "_outer")
-    code = _inner(inner, node.name)
+    code = _inner(inner, _DEFINITION)
     names = {"co_name": original.co_name}  # not co_firstlineno: the line table counts from it, and decorators are gone
     if hasattr(original, "co_qualname"):
         names["co_qualname"] = original.co_qualname
     return code.replace(**names)
 
 
+_DEFINITION = "_fly_definition"
 _FUTURE_FLAGS = __future__.annotations.compiler_flag
 
 

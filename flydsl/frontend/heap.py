@@ -9,11 +9,13 @@ branch is traced.
 import dataclasses
 import sys
 from collections.abc import Iterable
+from functools import partial
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 _NONE, _LIST, _DICT, _OBJECT = range(4)
 _kinds: dict[type, int] = {list: _LIST, dict: _DICT, SimpleNamespace: _OBJECT}
+_CONTAINING = (tuple, FunctionType, partial)  # not changed themselves
 _LIMIT = 256  # objects followed from the variables of one branch
 _FOREIGN = frozenset(sys.stdlib_module_names) | {
     "flydsl",
@@ -47,6 +49,24 @@ def _mutability_of(cls: type) -> int:
         return _NONE
     foreign = cls.__module__.split(".")[0] in _FOREIGN
     return _NONE if foreign or not cls.__dictoffset__ else _OBJECT
+
+
+def _contained(obj: Any) -> Iterable:
+    """Return what can be changed through an object that is not changed itself: elements, variables of a closure."""
+    cls = obj.__class__
+    if cls is tuple:
+        return obj
+    if cls is partial:
+        return (obj.func, *obj.args, *obj.keywords.values())
+    return [cell.cell_contents for cell in obj.__closure__ or () if not _is_empty(cell)]
+
+
+def _is_empty(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False
 
 
 def content(obj: Any, kind: int) -> Any:
@@ -94,13 +114,15 @@ class Heap:
         for name in names:
             obj = variables.get(name)
             cls = obj.__class__
-            if cls is tuple or (_kinds[cls] if cls in _kinds else mutability(obj)):
+            if cls in _CONTAINING or (_kinds[cls] if cls in _kinds else mutability(obj)):
                 self._follow(name, obj, seen)
 
     def _follow(self, name: str, obj: Any, seen: set[int]) -> None:
-        if obj.__class__ is tuple:
-            for x in obj:
-                self._follow(name, x, seen)
+        if obj.__class__ in _CONTAINING:
+            if obj.__class__ is tuple or id(obj) not in seen:
+                seen.add(id(obj))
+                for x in _contained(obj):
+                    self._follow(name, x, seen)
             return
         kind = mutability(obj)
         if kind == _NONE or id(obj) in seen or len(self.cells) >= _LIMIT:
@@ -110,7 +132,7 @@ class Heap:
         self.cells.append(cell)
         parts = cell.before if kind == _LIST else cell.before.values()
         for part in parts:
-            if part.__class__ is tuple or mutability(part):
+            if part.__class__ in _CONTAINING or mutability(part):
                 self._follow(name, part, seen)
 
     def end_then(self) -> None:

@@ -13,6 +13,8 @@ from flydsl.frontend.regions import IfRegion
 from flydsl.frontend.rewrite.return_ import RESULT
 from flydsl.frontend.site import UNBOUND
 
+EXPRESSION_VALUE = "ternary result"
+
 
 class Merge:
     """Pairs of values (after the first branch, after the second) that become results of one scf.if."""
@@ -71,14 +73,19 @@ def merge_expression(region: IfRegion, a: Any, b: Any) -> Any:
     """Return the value of a conditional expression."""
 
     def fail(name: str, branch: str, m: Mismatch) -> None:
-        raise mismatch_error(m, name, f"dynamic ifexp {branch}-branch", "the conditional expression", None)
+        raise expression_error(m, branch)
 
     merge = Merge(region)
     try:
-        merge.add("ternary result", a, b)
+        merge.add(EXPRESSION_VALUE, a, b)
     except Mismatch as m:
-        fail("ternary result", "else", m)
+        fail(EXPRESSION_VALUE, "else", m)
     return merge.finish(fail)[0]
+
+
+def expression_error(m: Mismatch, branch: str) -> CarryMismatch | CarryNone | CarryOpaque:
+    """Return the error for the two sides of `a if c else b`."""
+    return mismatch_error(m, EXPRESSION_VALUE, f"dynamic ifexp {branch}-branch", "the conditional expression", None)
 
 
 def mismatch_error(

@@ -173,6 +173,7 @@ def hidden_places(site: Site, variables: dict) -> tuple[list[Place], list[Place]
     The first list are carried; those of the second hold Python numbers, which stay numbers.
     """
     search = _Search()
+    search.counters = _counters_of_nested_functions(site, variables)
     for name, kind, _ in site.changes:
         obj = variables.get(name, UNBOUND)
         if kind == "call" and obj is not UNBOUND and name not in site.names and not isinstance(obj, (list, dict)):
@@ -184,10 +185,21 @@ def hidden_places(site: Site, variables: dict) -> tuple[list[Place], list[Place]
     return search.found, search.numbers
 
 
+def _counters_of_nested_functions(site: Site, variables: dict) -> set[tuple]:
+    """Return (id of the object, key) of the places that nested functions visibly assign: a number there is carried."""
+    found = set()
+    for name, kind, key in site.nested_changes:
+        obj = variables.get(name, UNBOUND)
+        if kind != "call" and mutability(obj):
+            found.update((id(obj), place) for place in _changed_keys(obj, kind, key))
+    return found
+
+
 class _Search:
     """Walks from objects to the slots that hold scalars and vectors of this function."""
 
     def __init__(self):
+        self.counters: set[tuple] = set()
         self.found: list[Place] = []
         self.numbers: list[Place] = []
         self.seen: set[int] = set()
@@ -208,12 +220,13 @@ class _Search:
                 self._slot(name, obj, (kind, key), value)
 
     def _slot(self, name: str, obj: Any, key: tuple, value: Any) -> None:
-        if self._is_carried(value):
+        number = carry.kind_of(value) == carry.NUMBER
+        if self._is_carried(value) or number and (id(obj), key) in self.counters:
             self.found.append(Place(name, obj, key, hidden=True))
-        elif carry.kind_of(value) == carry.NUMBER and len(self.numbers) < _HIDDEN_LIMIT:
-            number = Place(name, obj, key, hidden=True)
-            number.entered = value
-            self.numbers.append(number)
+        elif number and len(self.numbers) < _HIDDEN_LIMIT:
+            place = Place(name, obj, key, hidden=True)
+            place.entered = value
+            self.numbers.append(place)
 
     def _is_carried(self, value: Any) -> bool:
         if len(self.found) >= _HIDDEN_LIMIT:

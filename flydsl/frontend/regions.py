@@ -19,6 +19,7 @@ class _Open(threading.local):
     def __init__(self):
         self.regions: list[Region] = []
         self.operands: list[Any] = []  # of expressions under way, see `logic`
+        self.bound: list[Any] = []  # values of the variables that an expression changed
 
 
 open_now = _Open()

@@ -6,10 +6,10 @@ from types import CodeType
 from typing import Any
 
 from flydsl.diag import MixedReturn
-from flydsl.frontend import builtin_calls, logic
+from flydsl.frontend import builtin_calls, logic, patterns
 from flydsl.frontend.branch import branch
 from flydsl.frontend.collect import collect
-from flydsl.frontend.dispatch import call
+from flydsl.frontend.dispatch import call, context
 from flydsl.frontend.escape import explain_name_error
 from flydsl.frontend.loops import WhileLoop, for_loop
 from flydsl.frontend.regions import mark, unwind
@@ -28,7 +28,9 @@ class Runtime:
     Exception = builtins.Exception
     locals = staticmethod(builtins.locals)
 
+    patterns = patterns
     call = staticmethod(call)
+    context = staticmethod(context)
     mark = staticmethod(mark)
     collect = staticmethod(collect)
     unwind = staticmethod(unwind)
@@ -43,9 +45,15 @@ class Runtime:
     chain_and = staticmethod(logic.chain_and)
     then = staticmethod(logic.then)
     otherwise = staticmethod(logic.otherwise)
+    second = staticmethod(logic.second)
     pick = staticmethod(logic.pick)
+    pick_changed = staticmethod(logic.pick_changed)
+    first = staticmethod(logic.first)
+    has = staticmethod(logic.has)
+    value = staticmethod(logic.value)
     minimum = staticmethod(builtin_calls.minimum)
     maximum = staticmethod(builtin_calls.maximum)
+    mapped = staticmethod(builtin_calls.mapped)
     any_true = staticmethod(builtin_calls.any_true)
     all_true = staticmethod(builtin_calls.all_true)
 
@@ -53,6 +61,10 @@ class Runtime:
         self.name, self.keep_static, self.returns_nothing = name, keep_static, returns_nothing
         self.sites: list[Site] = []
         self.code: CodeType | None = None
+
+    def site(self, site: int) -> Site:
+        """Return a site of an expression."""
+        return self.sites[site]
 
     def if_(self, site: int, test: Any) -> Any:
         """Begin an `if`."""

@@ -32,6 +32,7 @@ class Site:
     checked: frozenset[str]
     changes: tuple[tuple, ...] = ()
     handed_on: tuple[str, ...] = ()
+    nested_changes: tuple[tuple, ...] = ()  # loops: places that nested functions named in the body change
     watch: tuple[str, ...] = ()
     spans: dict[str, Span] = field(default_factory=dict)
     else_spans: dict[str, Span] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Site:
     has_else: bool = False
     has_tuple_target: bool = False
     effects: tuple[tuple[str, Span], ...] = ()  # `if`: Python calls in its branches that show outside
+    is_expression: bool = False  # a variable bound in one side only keeps that value, as `:=` in a condition does
     carried: tuple[str, ...] = ()  # loops: names that `enter` binds
 
     def pick(self, variables: dict) -> list:

@@ -72,6 +72,43 @@ def test_errors_behind_a_region_that_failed():
     assert [error.span.line, *(o.span.line for o in error.others)] == [line(body, 3), line(body, 5)]
 
 
+def test_errors_inside_loops_and_branches():
+    def body(x: fx.Tensor, out: fx.Tensor, n: fx.Int32):
+        total = fx.Float32(0)
+        for k in range(n):
+            a = fx.Int32(k) << 1.5  # 1
+            total = total + a  # follows
+            if k < 3:
+                b = fx.make_layout((4, 8), (1, 2, 3))  # 2
+            else:
+                b = fx.make_layout(4, 1)
+                c = fx.make_rmem_tensor((4, n), fx.Float32)  # 3
+                c[0] = 1.0  # follows
+            out[k] = fx.size(b)  # follows
+        rest = n
+        while rest > 3:
+            rest = rest - 1
+            out[0] = x[0] & 3  # 4
+        out[1] = total  # follows
+
+    error = errors_of(body)
+    assert [error.span.line, *(o.span.line for o in error.others)] == [line(body, k) for k in (3, 6, 9, 15)]
+
+
+def test_errors_of_nested_functions_are_those_of_the_call():
+    def body(x: fx.Tensor, out: fx.Tensor, n: fx.Int32):
+        def shifted(v):
+            v = v + 1
+            return v << 1.5
+
+        for k in range(n):
+            a = shifted(k)
+            out[k] = a
+            out[k] = shifted(k + 1)
+
+    assert errors_of(body).others == ()
+
+
 def test_a_sound_kernel_runs_after_one_with_errors():
     test_three_independent_errors()
 

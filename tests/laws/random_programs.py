@@ -135,7 +135,7 @@ class Writer:
         if kind == 8:
             return self.one_of(f"(c := {x})", f"box.bump({x})", f"count({x})")
         if kind == 9:
-            return self.one_of(f"max({x}, {y})", f"sum([{x}, {y}][i] for i in (0, 1)) & 255", f"(lambda x: x if x > 7 else {y})({x})")
+            return self.one_of(f"max({x}, {y})", f"sum([{x}, {y}][i] for i in (0, 1)) & 255", f"(lambda x: x if x > 7 else {self.atom()})({x})")
         return f"({x} ^ {y})"
 
     def test(self, depth: int = 2) -> str:

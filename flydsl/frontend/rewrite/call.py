@@ -1,6 +1,6 @@
 """Calls: `f(x)` becomes `__fly__.call(f)(x)`, so that plain Python helpers are rewritten when they are first called.
 
-`min`, `max`, `any` and `all` take run-time values. Left alone where the callee is certainly no function of user
+`min`, `max`, `any` and `all` take run-time values, `map` a helper. Left alone where the callee is certainly no function of user
 code: builtins, and what is reached through modules of libraries.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from flydsl.frontend.rewrite.build import RUNTIME, attribute, load, place, runtime
 
-_BUILTINS = {"min": "minimum", "max": "maximum", "any": "any_true", "all": "all_true"}
+_BUILTINS = {"min": "minimum", "max": "maximum", "any": "any_true", "all": "all_true", "map": "mapped"}
 _FOREIGN = frozenset(sys.stdlib_module_names) | {"flydsl", "numpy", "torch", "ml_dtypes"}
 
 
@@ -27,6 +27,11 @@ def rewrite(node: ast.Call, rw) -> ast.expr:
     if wrap:
         node.func = place([runtime("call", node.func)], node.func)[0]
     return node
+
+
+def calls_user_code(node: ast.expr, rw) -> bool:
+    """Return whether evaluating an expression can run a function of the user's."""
+    return any(isinstance(n, ast.Call) and _builtin_of_ours(n.func, rw) is None and _needs_dispatch(n.func, rw) for n in ast.walk(node))
 
 
 def _builtin_of_ours(func: ast.expr, rw) -> str | None:

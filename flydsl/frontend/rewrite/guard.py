@@ -1,5 +1,6 @@
 """Statements of a kernel that keep an error and go on: used once a kernel has failed, to find further errors that do not follow from the first.
 
+Each statement of the kernel, also one inside a loop or a branch, is guarded on its own; nested functions are not, their errors are those of the call.
 What a failed statement would have bound is unbound after it; a statement that reads such a name fails because of the first one.
 """
 
@@ -7,27 +8,25 @@ import ast
 
 from flydsl.frontend.rewrite.build import RUNTIME, assign, constant, load, place, runtime
 
-_MARK, _ERROR = "_fly_guard", "_fly_failed"
+_ERROR = "_fly_failed"
+_NOT_GUARDED = (ast.Return, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Pass, ast.Import, ast.ImportFrom)
 
 
-def guarded(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Return rewritten statements, each of which hands its error to `__fly__.collect`."""
-    return [new for statement in body for new in _guard(statement)]
-
-
-def _guard(statement: ast.stmt) -> list[ast.stmt]:
-    if isinstance(statement, (ast.Return, ast.Global, ast.Nonlocal, ast.Pass, ast.Import, ast.ImportFrom)) or not hasattr(statement, "lineno"):
-        return [statement]
-    names = sorted(_bound(statement))
-    reads = tuple(sorted({n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}))
-    note = ast.Expr(runtime("collect", load(_ERROR), load(_MARK), constant(tuple(names)), constant(reads)))
+def guarded(statements: list[ast.stmt], mark: str) -> list[ast.stmt]:
+    """Return what one statement of the user was rewritten to so that it hands its error to `__fly__.collect`; `mark` is a new name."""
+    if any(isinstance(s, _NOT_GUARDED) for s in statements):
+        return statements
+    first, last = statements[0], statements[-1]
+    names = sorted(set().union(*(_bound(s) for s in statements)))
+    reads = tuple(sorted({n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}))
+    note = ast.Expr(runtime("collect", load(_ERROR), load(mark), constant(tuple(names)), constant(reads)))
     handler = ast.ExceptHandler(load("Exception"), _ERROR, [note])
     for name in names:
         handler.body += [assign(name, constant(None)), ast.Delete([ast.Name(name, ast.Del())])]
     handler.type = ast.Attribute(load(RUNTIME), "Exception", ast.Load())
-    place([handler], statement, statement)
-    begin = place([assign(_MARK, runtime("mark"))], statement, statement)
-    return [*begin, *place([ast.Try([statement], [handler], [], [])], statement, statement)]
+    place([handler], first, last)
+    begin = place([assign(mark, runtime("mark"))], first, last)
+    return [*begin, *place([ast.Try(statements, [handler], [], [])], first, last)]
 
 
 def _bound(node: ast.AST) -> set[str]:

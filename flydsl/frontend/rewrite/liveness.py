@@ -34,7 +34,7 @@ class _Liveness:
 
     def plain(self, s: ast.stmt, out: set[str]) -> set[str]:
         n = names_in(s)
-        return (out - set(n.stores)) | set(n.loads)
+        return (out - set(n.stores) | n.walrus & out) | set(n.loads)
 
     def on_If(self, s: ast.If, out: set[str]) -> set[str]:
         s.fly_live_out = out | self.always
@@ -57,12 +57,12 @@ class _Liveness:
         s.fly_live_out = out | self.always
         test = names_in(s.test)
         after = self.block(s.orelse, out) | out
-        head = (after - set(test.stores)) | set(test.loads)
+        head = after | set(test.loads)
         for _ in range(2):
             self.loops.append((out, head))
             body_in = self.block(s.body, head)
             self.loops.pop()
-            head = head | (body_in - set(test.stores))
+            head = head | body_in
         s.fly_live_in = body_in | self.always
         return head
 

@@ -1,18 +1,18 @@
 """`match`.
 
-Static   as in Python. Cases that compare with values (`case 1 | 2:`, `case Mode.A:`, `case _:`, `case x:`, each
-         with a guard or without) become an if-chain, which means the same; other patterns stay, with their
-         bodies rewritten
-Dynamic  only the if-chain: a run-time subject is compared with `==`
+Static   as in Python: a match becomes an if-chain, which means the same. Structure (length, class, keys) is always Python's
+Dynamic  values in a pattern are compared with `==`, and become conditions of the if-chain
+A match whose `|` binds names stays as it is, with its bodies rewritten: there the subject has to be a Python value.
 """
 
 import ast
+from dataclasses import dataclass, field
 
-from flydsl.frontend.rewrite.build import assign, constant, load, place
+from flydsl.frontend.rewrite.build import RUNTIME, assign, attribute, constant, load, place, runtime
 
 
 def lower_matches(stmts: list[ast.stmt], fresh) -> list[ast.stmt]:
-    """Return statements whose simple matches are if-chains; functions inside are left alone."""
+    """Return statements whose matches are if-chains; functions inside are left alone."""
     out: list[ast.stmt] = []
     for s in stmts:
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -23,19 +23,13 @@ def lower_matches(stmts: list[ast.stmt], fresh) -> list[ast.stmt]:
                 setattr(s, name, lower_matches(getattr(s, name), fresh))
         for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
             part.body = lower_matches(part.body, fresh)
-        simple = isinstance(s, ast.Match) and all(_is_simple(c.pattern) for c in s.cases)
-        out += _chain(s, fresh) if simple else [s]
+        out += _chain(s, fresh) if isinstance(s, ast.Match) and not any(_binds_in_or(c.pattern) for c in s.cases) else [s]
     return out
 
 
-def _is_simple(p: ast.pattern) -> bool:
-    if isinstance(p, (ast.MatchValue, ast.MatchSingleton)):
-        return True
-    if isinstance(p, ast.MatchOr):
-        return all(isinstance(q, (ast.MatchValue, ast.MatchSingleton)) for q in p.patterns)
-    return isinstance(p, ast.MatchAs) and (
-        p.pattern is None or _is_simple(p.pattern) and not isinstance(p.pattern, ast.MatchAs)
-    )
+def _binds_in_or(pattern: ast.pattern) -> bool:
+    choices = [p for p in ast.walk(pattern) if isinstance(p, ast.MatchOr)]
+    return any(getattr(p, "name", None) or getattr(p, "rest", None) for choice in choices for p in ast.walk(choice))
 
 
 def _chain(s: ast.Match, fresh) -> list[ast.stmt]:
@@ -48,29 +42,85 @@ def _chain(s: ast.Match, fresh) -> list[ast.stmt]:
 
 def _case(case: ast.match_case, subject: str, rest: list[ast.stmt]) -> list[ast.stmt]:
     pattern = case.pattern
-    name = pattern.name if isinstance(pattern, ast.MatchAs) else None
-    inner = pattern.pattern if isinstance(pattern, ast.MatchAs) else pattern
-    bind = [] if name is None else place([assign(name, load(subject))], pattern)
-    test = None if inner is None else _test(inner, subject)
-    if case.guard is not None and not bind:
-        test = case.guard if test is None else place([ast.BoolOp(ast.And(), [test, case.guard])], case.guard)[0]
-    elif case.guard is not None:
-        return _guarded_capture(case, bind, test, rest)
-    if test is None:
+    found = _Found().add(pattern, load(subject))
+    tests = found.tests
+    bind = [place([assign(name, value)], at)[0] for name, value, at in found.binds]
+    if case.guard is not None:
+        if found.binds:
+            captures = [ast.NamedExpr(ast.Name(name, ast.Store()), value) for name, value, _ in found.binds]
+            tests = [*tests, place([runtime("first", constant(True), *captures)], pattern)[0]]
+            bind = []
+        tests = [*tests, case.guard]
+    if not tests:
         return [*bind, *case.body]
+    test = tests[0] if len(tests) == 1 else place([ast.BoolOp(ast.And(), tests)], tests[0])[0]
     return place([ast.If(test, [*bind, *case.body], rest)], pattern)
 
 
-def _guarded_capture(case: ast.match_case, bind: list, test: ast.expr | None, rest: list[ast.stmt]) -> list[ast.stmt]:
-    inner = place([ast.If(case.guard, case.body, rest)], case.guard)
-    if test is None:
-        return [*bind, *inner]
-    condition = place([ast.BoolOp(ast.And(), [test, case.guard])], case.guard)[0]
-    return [*bind, *place([ast.If(condition, case.body, rest)], case.pattern)]
+@dataclass
+class _Found:
+    """What has to hold for a pattern, and the names that it then binds: (name, value, where)."""
+
+    tests: list[ast.expr] = field(default_factory=list)
+    binds: list[tuple[str, ast.expr, ast.pattern]] = field(default_factory=list)
+
+    def add(self, p: ast.pattern, subject: ast.expr) -> "_Found":
+        getattr(self, f"on_{p.__class__.__name__}")(p, subject)
+        return self
+
+    def test(self, node: ast.expr, p: ast.pattern) -> None:
+        self.tests += place([node], p)
+
+    def bind(self, name: str | None, value: ast.expr, p: ast.pattern) -> None:
+        if name is not None:
+            self.binds.append((name, place([value], p)[0], p))
+
+    def on_MatchValue(self, p: ast.MatchValue, subject: ast.expr) -> None:
+        self.test(ast.Compare(subject, [ast.Eq()], [p.value]), p)
+
+    def on_MatchSingleton(self, p: ast.MatchSingleton, subject: ast.expr) -> None:
+        self.test(ast.Compare(subject, [ast.Is()], [constant(p.value)]), p)
+
+    def on_MatchAs(self, p: ast.MatchAs, subject: ast.expr) -> None:
+        if p.pattern is not None:
+            self.add(p.pattern, subject)
+        self.bind(p.name, subject, p)
+
+    def on_MatchOr(self, p: ast.MatchOr, subject: ast.expr) -> None:
+        choices = [_Found().add(q, subject).tests for q in p.patterns]
+        if all(choices):
+            self.test(ast.BoolOp(ast.Or(), [c[0] if len(c) == 1 else place([ast.BoolOp(ast.And(), c)], p)[0] for c in choices]), p)
+
+    def on_MatchSequence(self, p: ast.MatchSequence, subject: ast.expr) -> None:
+        count = len(p.patterns)
+        star = next((i for i, q in enumerate(p.patterns) if isinstance(q, ast.MatchStar)), None)
+        self.test(_helper("is_sequence", subject, constant(count if star is None else count - 1), constant(star is not None)), p)
+        for i, q in enumerate(p.patterns):
+            if i == star:
+                self.bind(q.name, _helper("rest_of_sequence", subject, constant(i), constant(count - 1 - i)), q)
+            else:
+                self.add(q, _item(subject, constant(i if star is None or i < star else i - count), q))
+
+    def on_MatchMapping(self, p: ast.MatchMapping, subject: ast.expr) -> None:
+        self.test(_helper("has_keys", subject, *p.keys), p)
+        for key, q in zip(p.keys, p.patterns):
+            self.add(q, _item(subject, key, q))
+        if p.rest is not None:
+            self.bind(p.rest, _helper("rest_of_mapping", subject, *p.keys), p)
+
+    def on_MatchClass(self, p: ast.MatchClass, subject: ast.expr) -> None:
+        names = [constant(name) for name in p.kwd_attrs]
+        self.test(_helper("is_instance", subject, p.cls, constant(len(p.patterns)), *names), p)
+        for i, q in enumerate(p.patterns):
+            self.add(q, place([_helper("positional", subject, p.cls, constant(i))], q)[0])
+        for name, q in zip(p.kwd_attrs, p.kwd_patterns):
+            self.add(q, place([attribute(subject, name)], q)[0])
 
 
-def _test(p: ast.pattern, subject: str) -> ast.expr:
-    if isinstance(p, ast.MatchOr):
-        return place([ast.BoolOp(ast.Or(), [_test(q, subject) for q in p.patterns])], p)[0]
-    op, value = (ast.Is(), constant(p.value)) if isinstance(p, ast.MatchSingleton) else (ast.Eq(), p.value)
-    return place([ast.Compare(load(subject), [op], [value])], p)[0]
+def _item(subject: ast.expr, key: ast.expr, p: ast.pattern) -> ast.expr:
+    return place([ast.Subscript(subject, key, ast.Load())], p)[0]
+
+
+def _helper(name: str, *args: ast.expr) -> ast.Call:
+    """Return `__fly__.patterns.name(args)`."""
+    return ast.Call(attribute(attribute(load(RUNTIME), "patterns"), name), list(args), [])

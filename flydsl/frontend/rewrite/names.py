@@ -23,6 +23,7 @@ class Names:
     changes: dict[tuple, ast.AST] = field(default_factory=dict)
     arguments: set[str] = field(default_factory=set)  # names that are arguments of calls
     changed_inside: set[str] = field(default_factory=set)  # names whose containers nested functions change
+    functions: dict[str, tuple[set[tuple], set[str]]] = field(default_factory=dict)  # nested ones: (changes, names) outside of them
     captured: set[str] = field(default_factory=set)
     rebound_inside: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
@@ -31,6 +32,7 @@ class Names:
     sees_all: bool = False
     has_call: bool = False
     has_yield: bool = False
+    walrus: set[str] = field(default_factory=set)  # bound by `:=`, possibly only under a condition
     memoise: bool = True
 
     def add(self, node: ast.AST | list) -> "Names":
@@ -45,6 +47,7 @@ class Names:
         self.changes.update(other.changes)
         self.arguments |= other.arguments
         self.changed_inside |= other.changed_inside
+        self.functions.update(other.functions)
         self.captured |= other.captured
         self.rebound_inside |= other.rebound_inside
         self.globals |= other.globals
@@ -53,6 +56,7 @@ class Names:
         self.sees_all |= other.sees_all
         self.has_call |= other.has_call
         self.has_yield |= other.has_yield
+        self.walrus |= other.walrus
 
 
 def _add_first(first: dict, more: dict) -> None:
@@ -111,6 +115,7 @@ def _visit(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
         _scope(node, n, hidden)
     elif kind is ast.NamedExpr:
         n.stores[node.target.id] = node
+        n.walrus.add(node.target.id)
         _visit(node.value, n, hidden)
     else:
         _statement_binding(node, kind, n)
@@ -211,6 +216,8 @@ def _scope(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
     if isinstance(node, ast.ClassDef):
         n.captured |= inner.captured - own
     else:
+        if not isinstance(node, ast.Lambda):
+            n.functions[node.name] = ({k for k in inner.changes if k[0] in free}, set(free))
         n.captured |= set(free) | (inner.captured - own)
     n.rebound_inside |= declared | (inner.rebound_inside - own)
     n.captured |= declared

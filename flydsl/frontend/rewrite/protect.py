@@ -13,13 +13,10 @@ from flydsl.frontend.rewrite.build import assign, load, place, runtime
 def rewrite_with(node: ast.With, rw) -> list[ast.stmt]:
     """Return the `with`, followed by an unwind: its context manager may swallow an exception."""
     for item in node.items:
-        item.context_expr = rw.expr(item.context_expr)
+        item.context_expr = place([runtime("context", rw.expr(item.context_expr))], item.context_expr)[0]
         if item.optional_vars is not None:
             item.optional_vars = rw.expr(item.optional_vars)
-    sites = rw.site_count
     node.body = rw.block(node.body)
-    if rw.site_count == sites:
-        return [node]
     state = rw.fresh("mark")
     begin = place([assign(state, runtime("mark"))], node, node)
     return [*begin, node, *place([ast.Expr(runtime("unwind", load(state)))], node, node)]
@@ -29,16 +26,13 @@ def rewrite_try(node: ast.Try, rw) -> list[ast.stmt]:
     """Return the `try` with an unwind at the start of each handler."""
     before = set(rw.bound)
     state = rw.fresh("mark")
-    sites = rw.site_count
     outer, rw.in_try = rw.in_try, True
     node.body, _ = rw.branch(node.body, before)
     rw.in_try = outer
     node.orelse, _ = rw.branch(node.orelse, before)
-    protected = rw.site_count != sites
     for h in node.handlers:
         h.body, _ = rw.branch(h.body, before)
-        if protected:
-            h.body = place([ast.Expr(runtime("unwind", load(state)))], h, h) + h.body
+        h.body = place([ast.Expr(runtime("unwind", load(state)))], h, h) + h.body
     node.finalbody, _ = rw.branch(node.finalbody, before)
     rw.bound = before
-    return [*place([assign(state, runtime("mark"))], node, node), node] if protected else [node]
+    return [*place([assign(state, runtime("mark"))], node, node), node]

@@ -9,7 +9,7 @@ import ast
 from typing import Any
 
 from flydsl.diag import Span
-from flydsl.frontend.rewrite import boolop, call, compare, for_, if_, ifexp, protect, while_
+from flydsl.frontend.rewrite import boolop, call, compare, for_, guard, if_, ifexp, protect, while_
 from flydsl.frontend.rewrite.build import RUNTIME, load, place, runtime
 from flydsl.frontend.rewrite.jumps import lower_jumps
 from flydsl.frontend.rewrite.liveness import mark_liveness
@@ -48,7 +48,10 @@ class Rewriter:
         self.global_names: set[str] = set()
         self.rebound: set[str] = set()
         self.changed_inside: set[str] = set()
+        self.functions: dict[str, tuple[set[tuple], set[str]]] = {}
         self.in_try = unit.helper
+        self.guards = False  # statements keep their errors, see `guard`
+        self.in_expression_scope = False  # in a lambda or a comprehension
 
     # --- functions -----------------------------------------------------------------------------------------------
 
@@ -61,11 +64,12 @@ class Rewriter:
         self.global_names = names.globals
         self.rebound = names.rebound_inside
         self.changed_inside = names.changed_inside
+        self.functions = names.functions
         self.deleted = names.deleted
         always = names.captured | names.rebound_inside | names.nonlocals
         mark_liveness(body, own | set(names.loads) if names.sees_all else always)
         self.bound = parameters(node.args) - self.deleted
-        node.body = self.block(body)
+        node.body = _with_nonlocals(self.block(body), names.rebound_inside - own - names.nonlocals)
 
     def function_def(self, node: ast.FunctionDef) -> list[ast.stmt]:
         node.decorator_list = [self.expr(d) for d in node.decorator_list]
@@ -89,14 +93,17 @@ class Rewriter:
         """Return rewritten statements; `bound` follows what they surely bind."""
         out: list[ast.stmt] = []
         for s in stmts:
-            rule = _STATEMENTS.get(s.__class__)
-            if rule is not None:
-                out += rule(s, self)
-            else:
-                self.bound |= stores_of(s) - self.deleted - self.global_names if s.__class__ in _BINDING else set()
-                self.visit_fields(s)
-                out.append(s)
+            new = self.statement(s)
+            out += guard.guarded(new, self.fresh("guard")) if self.guards and new else new
         return out
+
+    def statement(self, s: ast.stmt) -> list[ast.stmt]:
+        rule = _STATEMENTS.get(s.__class__)
+        if rule is not None:
+            return rule(s, self)
+        self.bound |= stores_of(s) - self.deleted - self.global_names if s.__class__ in _BINDING else set()
+        self.visit_fields(s)
+        return [s]
 
     def branch(self, stmts: list[ast.stmt], bound: set[str]) -> tuple[list[ast.stmt], set[str]]:
         """Return rewritten statements that start with `bound`, and what is bound after them."""
@@ -139,10 +146,6 @@ class Rewriter:
 
     # --- sites ---------------------------------------------------------------------------------------------------
 
-    @property
-    def site_count(self) -> int:
-        return len(self.unit.sites)
-
     def add(self, site: Site) -> int:
         self.unit.sites.append(site)
         return len(self.unit.sites) - 1
@@ -160,7 +163,22 @@ class Rewriter:
         site.changes = tuple(inside.changes)
         if inside.has_call:
             site.handed_on = tuple(sorted(inside.arguments | self.changed_inside))
+            site.nested_changes = self._changes_of_functions(inside)
         return site
+
+    def _changes_of_functions(self, inside: Names) -> tuple[tuple, ...]:
+        """Return the places that nested functions change which some code names, or which those name in turn."""
+        found: set[tuple] = set()
+        seen: set[str] = set()
+        todo = set(inside.loads)
+        while todo:
+            name = todo.pop()
+            if name in self.functions and name not in seen:
+                seen.add(name)
+                changes, loads = self.functions[name]
+                found |= changes
+                todo |= loads
+        return tuple(sorted(found, key=str))
 
     def add_flags(self, site: Site, node: ast.stmt) -> None:
         """Tell a loop's site about the flags of its jumps."""
@@ -185,6 +203,14 @@ class Rewriter:
         spans = {key[0]: self.span(node) for key, node in names.changes.items()}
         spans.update({name: self.span(node) for name, node in names.stores.items() if hasattr(node, "lineno")})
         return spans
+
+
+def _with_nonlocals(body: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    """Return a body that declares what functions nested in it rebind further out: regions bind it here too."""
+    if not names:
+        return body
+    docs = 1 if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
+    return [*body[:docs], *place([ast.Nonlocal(sorted(names))], body[0], body[0]), *body[docs:]]
 
 
 def explain_name_errors(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -219,16 +245,18 @@ def _lambda(node: ast.Lambda, rw: Rewriter) -> ast.expr:
     outer = rw.locals
     node.args.defaults = [rw.expr(d) for d in node.args.defaults]
     rw.locals = outer | parameters(node.args)
+    around, rw.in_expression_scope = rw.in_expression_scope, True
     node.body = rw.expr(node.body)
-    rw.locals = outer
+    rw.locals, rw.in_expression_scope = outer, around
     return node
 
 
 def _comprehension(node: ast.expr, rw: Rewriter) -> ast.expr:
     outer = rw.locals
     rw.locals = outer | stores_of([g.target for g in node.generators])
+    around, rw.in_expression_scope = rw.in_expression_scope, True
     rw.visit_fields(node)
-    rw.locals = outer
+    rw.locals, rw.in_expression_scope = outer, around
     return node
 
 

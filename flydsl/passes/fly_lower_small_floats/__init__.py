@@ -1,9 +1,9 @@
 """fly-lower-small-floats: 8-, 6- and 4-bit elements become integers.
 
-Before  values of small floats and vectors of i4, as the user wrote them, with arithmetic on them
+Before  values of small floats and of i4, as the user wrote them, with arithmetic on them
 After   8-bit floats are i8; vectors of 6- and 4-bit elements are packed bytes, element 0 in the lowest bits; a single
-        one is an i8. Conversions are the chip's instructions where it has them, else integer code; other arithmetic is
-        done in f32. Fly types still name the elements
+        one is an i8 (of an i4 the low half counts). Conversions are the chip's instructions where it has them, else
+        integer code; other arithmetic is done in f32, that on i4 in i8. Fly types still name the elements
 
 Neither MLIR's translation to LLVM IR nor LLVM computes with these types; they only move.
 """
@@ -93,6 +93,8 @@ def _rewrite(item: Found, types: Types, arch: str) -> None:
         _REORDER[name](op, item.operands, item.results, types)
     elif name in _INT_CASTS:
         _integer_cast(op, item, types)
+    elif _holds_i4(item) and name != "arith.select" and name.startswith(("arith.", "math.", "vector.reduction")):
+        _through_i8(op, item, types)
     elif name == "arith.select" or not name.startswith(("arith.", "math.", "vector.reduction", "vector.fma")):
         return
     else:
@@ -111,17 +113,46 @@ def _integer_cast(op: ir.Operation, item: Found, types: Types) -> None:
     source, target = item.operands[0], item.results[0]
     if source is not None:
         codes = elements.codes(b, op.operands[0], source)
-        wide = b.wrap(codes)
-        if op.name == "arith.extsi":
-            wide = (wide << 4) >> 4
-        bytes_ = wide.value
+        bytes_ = _extended(b, codes, op.name == "arith.extsi")
         result = bytes_ if bytes_.type == op.result.type else b.emit(op.name, op.result.type, [bytes_])
         _replace(op, result)
         return
     narrow = op.operands[0]
     i8 = elements.like(narrow.type, types.i8)
-    codes = narrow if narrow.type == i8 else b.emit("arith.trunci", i8, [narrow])
+    codes = narrow if narrow.type == i8 else b.emit(op.name, i8, [narrow])  # from a wider integer or an i1
     _replace(op, elements.from_codes(b, codes, target))
+
+
+def _holds_i4(item: Found) -> bool:
+    return any(small is not None and small.element == "i4" for small in (*item.operands, *item.results))
+
+
+def _extended(b: Builder, codes: ir.Value, signed: bool) -> ir.Value:
+    x = b.wrap(codes)
+    return ((x << 4) >> 4).value if signed else (x & 15).value
+
+
+_UNSIGNED = ("divui", "remui", "shrui", "maxui", "minui", "ceildivui", "uitofp", "ctpop", "index_castui")
+_UNSIGNED_COMPARISONS = range(6, 10)  # ult ule ugt uge
+
+
+def _through_i8(op: ir.Operation, item: Found, types: Types) -> None:
+    """Extend the i4 operands, do the op on i8, keep the low half of its result."""
+    if op.name in ("math.ctlz", "math.cttz"):
+        raise PassFailed(pass_name=PASS, problem=f"{op.name} of i4 at {op.location}: convert to a wider integer first")
+    b = Builder(op)
+    unsigned = op.name.split(".")[-1] in _UNSIGNED
+    if op.name == "arith.cmpi":
+        unsigned = ir.IntegerAttr(op.attributes["predicate"]).value in _UNSIGNED_COMPARISONS
+    operands = [
+        v if small is None else _extended(b, elements.codes(b, v, small), not unsigned) for v, small in zip(op.operands, item.operands, strict=True)
+    ]
+    small = item.results[0]
+    kind = op.result.type
+    if small is not None:
+        kind = types.i8 if small.count is None else types.vector(small.count, types.i8)
+    value = b.emit(op.name, kind, operands, _attributes(op))
+    _replace(op, value if small is None else elements.from_codes(b, value, small))
 
 
 def _through_f32(op: ir.Operation, item: Found, types: Types, arch: str) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from flydsl.diag import PassFailed
 from flydsl.ir import Types, ir
+from flydsl.ir.elements import constant_elements
 from flydsl.ir.expression import Builder
 from flydsl.layout.view import element_bits
 from flydsl.passes.rewriting import registrar
@@ -41,7 +42,7 @@ class Small(NamedTuple):
 
 
 def small_of(type_: ir.Type) -> Small | None:
-    """Return what a type is made of, or None when it holds no small elements. A single i4 is an integer like others."""
+    """Return what a type is made of, or None when it holds no small elements."""
     if isinstance(type_, ir.VectorType):
         vector = ir.VectorType(type_)
         name = str(vector.element_type)
@@ -54,7 +55,7 @@ def small_of(type_: ir.Type) -> Small | None:
     if isinstance(type_, ir.FloatType):
         name = str(type_)
         return Small(name, None) if name.startswith(SMALL) else None
-    return None
+    return Small("i4", None) if str(type_) == "i4" else None
 
 
 def like(type_: ir.Type, scalar: ir.Type) -> ir.Type:
@@ -136,25 +137,19 @@ def constant(op: ir.Operation, small: Small, types: Types) -> None:
 
     attr = op.attributes["value"]
     kind = op.result.type
+
+    def code(value: float) -> int:
+        return int(value) & 15 if small.element == "i4" else code_of(value, small.element)
+
     if small.count is None:
-        op.attributes["value"] = ir.IntegerAttr.get(types.i8, _signed(code_of(ir.FloatAttr(attr).value, small.element)))
+        op.attributes["value"] = ir.IntegerAttr.get(types.i8, _signed(code(attr.value)))
         return
-    dense = ir.DenseElementsAttr(attr)
-    if not dense.is_splat:
-        raise PassFailed(
-            pass_name="fly-lower-small-floats", problem=f"a constant of several {small.element} at {op.location}"
-        )
-    splat = dense.get_splat_value()
-    value = ir.IntegerAttr(splat).value if small.element == "i4" else ir.FloatAttr(splat).value
-    code = value & 15 if small.element == "i4" else code_of(value, small.element)
-    data = sum(code << small.bits * i for i in range(8)) & ((1 << 8 * small.bits) - 1)
-    bytes_ = [data >> 8 * i & 255 for i in range(small.bits)]
+    data = sum(code(value) << small.bits * i for i, value in enumerate(constant_elements(attr)))
+    bytes_ = data.to_bytes(ir.VectorType(kind).shape[0], "little")
     if len(set(bytes_)) == 1:
         op.attributes["value"] = ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(types.i8, _signed(bytes_[0])))
         return
-    n = ir.VectorType(kind).shape[0]
-    items = [ir.IntegerAttr.get(types.i8, _signed(bytes_[i % len(bytes_)])) for i in range(n)]
-    op.attributes["value"] = ir.DenseElementsAttr.get(items, kind)
+    op.attributes["value"] = ir.DenseElementsAttr.get([ir.IntegerAttr.get(types.i8, _signed(byte)) for byte in bytes_], kind)
 
 
 def _signed(byte: int) -> int:
@@ -199,14 +194,9 @@ def _on_codes(op: ir.Operation, operands: list, results: list, types: Types) -> 
         return
     b = Builder(op)
     values = [v if s is None else codes(b, v, s) for v, s in zip(op.operands, operands, strict=True)]
-    if any(s is None and str(v.type) == "i4" for v, s in zip(op.operands, operands, strict=True)):
-        values = [b.emit("arith.extui", types.i8, [v]) if str(v.type) == "i4" else v for v in values]
     kinds = [types.i8 if s is None or s.count is None else types.vector(s.count, types.i8) for s in results]
     attributes = {name: op.attributes[name] for name in op.attributes}
     new = ir.Operation.create(op.name, kinds, values, attributes, None, 0, op.location, ir.InsertionPoint(op))
     for old, result, s in zip(op.results, new.results, results, strict=True):
-        value = result if s is None else from_codes(b, result, s)
-        if s is None and old.type != value.type:  # a single i4
-            value = b.emit("arith.trunci", old.type, [value])
-        old.replace_all_uses_with(value)
+        old.replace_all_uses_with(result if s is None else from_codes(b, result, s))
     op.erase()

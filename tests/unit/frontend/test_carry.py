@@ -121,6 +121,13 @@ def test_unify_keeps_what_is_the_same_static(run_time):
         assert carry.unify(a, b).__class__ is Leaf, (a, b)
 
 
+def test_equal_static_scalars_inside_containers_are_the_same():
+    a, b = (Int32(1), [Float32(2.0)]), (Int32(1), [Float32(2.0)])
+    out: list = []
+    carry.unify(a, b).flatten(b, out)
+    assert out == []
+
+
 def test_unify_refuses(run_time):
     r = run_time
     for a, b, text in [

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flydsl.ir.elements import constant_elements
 from flydsl.targets.sim.translate.function import FunctionTranslator
 from flydsl.targets.sim.translate.poison import piece_of, unwritten
 from flydsl.targets.sim.translate.rules import attribute, rule
@@ -30,7 +31,7 @@ def constant(t: FunctionTranslator, op: Any) -> None:
         c = t.constant(type_.elem, plain(attr.get_splat_value()))
         t.define(result, Vector(type_, [Piece(c.text, 0, type_.n, 0, c.const)]))
         return
-    items = [t.constant(type_.elem, plain(v)) for v in attr]
+    items = [t.constant(type_.elem, v) for v in constant_elements(attr)]
     t.define(result, Vector(type_, [Piece(c.text, 0, 1, 0, c.const) for c in items]))
     t.set_pieces(result, t.get(result).pieces)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from flydsl.targets.sim.translate.arith import BINARY, BOOL_FORMS, zero_value
@@ -155,12 +156,26 @@ def gather_shuffle(t: FunctionTranslator, op: Any, a: Vector, b: Vector) -> None
 
 @rule("vector.extract_strided_slice")
 def extract_strided_slice(t: FunctionTranslator, op: Any) -> None:
-    if len(dims_of(op.operands[0])) > 1:
-        raise t.refuse("of a multi-dimensional vector", "use 1-D vectors")
-    (off,), (size,), (step,) = (ints(attribute(op, n)) for n in ("offsets", "sizes", "strides"))
+    dims = dims_of(op.operands[0])
+    offsets, sizes, strides = (ints(attribute(op, n)) for n in ("offsets", "sizes", "strides"))
+    inner = math.prod(dims[len(offsets) :])
+    starts = [0]
+    for extent, offset, size, stride in zip(dims, offsets, sizes, strides):
+        starts = [s * extent + offset + i * stride for s in starts for i in range(size)]
     src = t.get(op.operands[0])
-    pieces = src.slice(off, size) if step == 1 else [p for i in range(size) for p in src.slice(off + i * step, 1)]
-    t.set_pieces(op.results[0], pieces)
+    t.set_pieces(op.results[0], [p for start, length in _runs(starts, inner) for p in src.slice(start, length)])
+
+
+def _runs(starts: list[int], inner: int) -> list[tuple[int, int]]:
+    """Return (offset, length) in elements of the blocks of `inner` elements, adjacent ones joined."""
+    runs: list[tuple[int, int]] = []
+    for start in starts:
+        offset = start * inner
+        if runs and sum(runs[-1]) == offset:
+            runs[-1] = (runs[-1][0], runs[-1][1] + inner)
+        else:
+            runs.append((offset, inner))
+    return runs
 
 
 @rule("vector.insert_strided_slice")
