@@ -279,12 +279,15 @@ def _tdm(r: dict) -> Iterator[Check]:
 def _tdm_view(op: Any, r: dict, warp: int, state: dict) -> tdm.TileView:
     for name in state:
         op.check_state(name)
+    rest = dict(state)
     strides, step = [], 1
     for extent in reversed(r["extent"][1:]):
         step *= extent
         strides.insert(0, step)
+    extents = [rest.pop(f"extent_{i}", e) for i, e in enumerate(r["extent"])]
+    strides = [rest.pop(f"stride_{i}", s) for i, s in enumerate(strides)]
     return tdm.tdm_view(
-        op, r["elem"], r["tile"], r["extent"], strides, 0x7F1234567890, 0x2400, warp, **state
+        op, r["elem"], r["tile"], extents, strides, 0x7F1234567890, 0x2400, warp, **rest
     )
 
 

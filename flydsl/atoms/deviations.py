@@ -30,7 +30,7 @@ from .copy_ops import BufferCopy
 from .elements import bit_width
 from .errors import AtomError
 from .parse import parse_copy_atom, parse_tiled_copy, parse_tiled_mma
-from .tdm import padding_codes
+from .tdm import compute_warp_distribution, padding_codes, warp_coord
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,39 @@ def _padding_fields(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     return False
 
 
+def _padding_pitch(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    """The LDS address of a warp's share as if every innermost row were padded once."""
+    if r.get("family") != "gfx1250.tdm" or not field.startswith("descriptor") or not r["pad"][1]:
+        return False
+    warps, shares = compute_warp_distribution(r["tile"], r["warps"])
+    starts = [p * s for p, s in zip(warp_coord(int(field[11:-1]), warps), shares)]
+    pitch, offset = 1, 0
+    for start, extent in zip(reversed(starts), reversed(r["tile"])):
+        offset += start * pitch
+        pitch *= extent + (r["pad"][1] if pitch == 1 else 0)
+    address = f"0x{0x2400 + offset * bit_width(r['elem']) // 8:08x}"
+    return [[ours[0][0], address, *ours[0][2:]], *ours[1:]] == recorded
+
+
+def _more_warps_than_elements(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    return (
+        r.get("family") == "gfx1250.tdm"
+        and (field, ours, recorded) == ("accepted", False, True)
+        and r["rank"] == 1
+        and r["warps"] > r["tile"][0]
+    )
+
+
+def _state_beyond_rank(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    known = {f"extent_{i}" for i in range(5)} | {f"stride_{i}" for i in range(4)}
+    return (
+        r.get("family") == "gfx1250.tdm"
+        and (field, ours, recorded) == ("accepted", False, True)
+        and bool(r.get("extra"))
+        and all(name in known for name, _, _ in r["extra"])
+    )
+
+
 def _atom_too_wide(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     if r.get("kind") != "copy" or ours is not None:
         return False
@@ -179,6 +212,26 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "makes tensor load atoms with a padding that the descriptor has no code for",
         "refused: an interval of 2 to 256 dwords, a power of two, and an amount of 1 to 128 dwords",
         _padding_fields,
+    ),
+    Deviation(
+        "tdm-padding-pitch",
+        "adds the padding once per innermost row to where a warp's share begins in LDS, whatever the "
+        "interval is",
+        "a warp's share begins where the unit would have put it had one warp moved the whole tile: "
+        "one amount after every interval",
+        _padding_pitch,
+    ),
+    Deviation(
+        "tdm-more-warps-than-elements",
+        "gives the warps that a tile of one dimension has no element for elements behind it",
+        "refused: the warps do not fit on the tile",
+        _more_warps_than_elements,
+    ),
+    Deviation(
+        "tdm-state-beyond-rank",
+        "takes extents and strides of dimensions that the tile does not have",
+        "refused, with the names of the fields that it has",
+        _state_beyond_rank,
     ),
     Deviation(
         "copy-of-part-of-a-byte",

@@ -463,8 +463,6 @@ def _product(extents: Sequence[int]) -> int:
 
 def _remaining(extent: Any, start: Any) -> Any:
     """Return how much of a dimension lies past `start`, never negative."""
-    if type(start) is int and start == 0:
-        return extent
     rest = leaf.sub(extent, start)
     if type(rest) is int:
         return max(rest, 0)
