@@ -11,8 +11,8 @@ With `dma` A goes to LDS without passing through registers. The unit writes a wa
 it is the source that is swizzled: each lane fetches the piece that belongs to its place. The data is there once
 `s_waitcnt(vmcnt=0)` and a barrier have passed.
 
-M is free (rows past the end are outside the bounded buffers); N is a multiple of the tile's N, K of twice the tile's
-K. gfx942 and gfx950.
+M is free (rows past the end are outside the bounded buffers); N is a multiple of the tile's N, K of the tile's K.
+gfx942 and gfx950.
 """
 
 import ml_dtypes
@@ -176,12 +176,15 @@ def gemm_kernel(
     fetch(0, 0, 0)
     frag_C.fill(0)
     arrive(0)
-    for _, (at_A, at_B) in fx.range(0, tiles - 2, 2, init=[step_A, step_B]):
+    for _, (at_A, at_B) in fx.range(0, tiles - 2 + tiles % 2, 2, init=[step_A, step_B]):
         step(0, at_A, at_B)
         step(1, at_A + step_A, at_B + step_B)
         at_A, at_B = yield [at_A + 2 * step_A, at_B + 2 * step_B]
-    step(0, at_A, at_B)
-    multiply(1)
+    if fx.const_expr(tiles % 2 == 0):
+        step(0, at_A, at_B)
+        multiply(1)
+    else:
+        multiply(0)
 
     values = frag_C.load()
     if fx.const_expr(dtype.width == 8):
@@ -219,7 +222,8 @@ def preshuffle_gemm(
     dma: fx.Constexpr[bool] = False,
     stream: fx.Stream = fx.Stream(None),
 ):
-    TM, TN, _ = tile
+    TM, TN, TK = tile
+    assert n % TN == 0 and k % TK == 0, f"n = {n} and k = {k} are no multiples of the tile {tile}"
     kernel = gemm_kernel(A, B, C, scale_A, scale_B, n, k, tile, inst_k, dma)
     kernel.launch(grid=((m + TM - 1) // TM, n // TN, 1), block=(BLOCK, 1, 1), stream=stream)
 
@@ -251,7 +255,7 @@ def main() -> None:
     cases = [
         (np.float16, np.float16, (64, 128, 64), deep, (100, 256, 384)),
         (ml_dtypes.bfloat16, ml_dtypes.bfloat16, (32, 128, 128), deep, (70, 128, 512)),
-        (fp8, ml_dtypes.bfloat16, (64, 128, 128), 32, (64, 256, 512)),
+        (fp8, ml_dtypes.bfloat16, (64, 128, 128), 32, (64, 256, 384)),
         (np.int8, np.float16, (16, 64, 256), 32, (33, 128, 512)),
     ]
     with env.override(ARCH=arch, FLYDSL_GPU_ARCH=arch):
