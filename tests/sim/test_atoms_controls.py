@@ -114,7 +114,9 @@ def accumulator(registers, rows, blocks):
             else:
                 per_block = rows * rows // LANES
                 block, r = divmod(v, per_block)
-                out[block, 4 * (LANES // rows) * (r // 4) + 4 * (lane // rows) + r % 4, lane % rows] = registers[lane, v]
+                out[block, 4 * (LANES // rows) * (r // 4) + 4 * (lane // rows) + r % 4, lane % rows] = registers[
+                    lane, v
+                ]
     return out
 
 
@@ -173,9 +175,14 @@ def test_both_at_once():
     dense("mfma_f32_4x4x1f32", 3, 5, 6)
 
 
-@pytest.mark.parametrize("name, controls", [
-    ("mfma_f32_16x16x1f32", (3, 0, 0)), ("mfma_f32_16x16x1f32", (1, 2, 0)), ("mfma_f32_32x32x2f32", (1, 0, 0)),
-])
+@pytest.mark.parametrize(
+    "name, controls",
+    [
+        ("mfma_f32_16x16x1f32", (3, 0, 0)),
+        ("mfma_f32_16x16x1f32", (1, 2, 0)),
+        ("mfma_f32_32x32x2f32", (1, 0, 0)),
+    ],
+)
 def test_controls_that_a_form_lacks_are_refused(name, controls):
     with pytest.raises(Exception, match="cbsz is at most"):
         dense(name, *controls)

@@ -15,14 +15,29 @@ SIZE = 4096
 CASES = {
     "merged": ((8, 4, 64), (256, 64, 1), (2, 4, 64), (2, 0, 0), lambda x: x[:2048].reshape(8, 4, 64)),
     "middle": ((8, 8, 64), (512, 64, 1), (2, 8, 32), (1, 0, 1), lambda x: x.reshape(8, 8, 64)),
-    "nested": (((2, 32), 64), ((2048, 64), 1), (8, 32), (3, 1),
-               lambda x: x.reshape(2, 32, 64).transpose(1, 0, 2).reshape(64, 64)),
-    "nested inside": ((32, (64, 2)), (64, (1, 2048)), (8, 64), (2, 1),
-                      lambda x: x.reshape(2, 32, 64).transpose(1, 0, 2).reshape(32, 128)),
+    "nested": (
+        ((2, 32), 64),
+        ((2048, 64), 1),
+        (8, 32),
+        (3, 1),
+        lambda x: x.reshape(2, 32, 64).transpose(1, 0, 2).reshape(64, 64),
+    ),
+    "nested inside": (
+        (32, (64, 2)),
+        (64, (1, 2048)),
+        (8, 64),
+        (2, 1),
+        lambda x: x.reshape(2, 32, 64).transpose(1, 0, 2).reshape(32, 128),
+    ),
     "repeated": ((16, 64), (0, 1), (4, 64), (1, 0), lambda x: np.broadcast_to(x[:64], (16, 64))),
     "one": ((1, 64, 64), (4096, 64, 1), (1, 8, 64), (0, 5, 0), lambda x: x.reshape(1, 64, 64)),
-    "past the end": ((6, 4, 64), (256, 64, 1), (4, 4, 64), (1, 0, 0),
-                     lambda x: np.pad(x[: 6 * 256].reshape(6, 4, 64), ((0, 2), (0, 0), (0, 0)))),
+    "past the end": (
+        (6, 4, 64),
+        (256, 64, 1),
+        (4, 4, 64),
+        (1, 0, 0),
+        lambda x: np.pad(x[: 6 * 256].reshape(6, 4, 64), ((0, 2), (0, 0), (0, 0))),
+    ),
 }
 
 
@@ -74,8 +89,14 @@ def store_kernel(A: fx.Tensor, C: fx.Tensor, which: fx.Constexpr[str], warps: fx
 
 
 @flyc.jit
-def launch(A: fx.Tensor, C: fx.Tensor, is_load: fx.Constexpr[bool], which: fx.Constexpr[str],
-           warps: fx.Constexpr[int], n: fx.Constexpr[int]):
+def launch(
+    A: fx.Tensor,
+    C: fx.Tensor,
+    is_load: fx.Constexpr[bool],
+    which: fx.Constexpr[str],
+    warps: fx.Constexpr[int],
+    n: fx.Constexpr[int],
+):
     if fx.const_expr(is_load):
         load_kernel(A, C, which, warps, n).launch(grid=(1, 1, 1), block=(32 * warps, 1, 1))
     else:

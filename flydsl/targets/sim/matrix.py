@@ -230,7 +230,9 @@ def h_pack_a_sparse(machine: Any, plan: MatrixPlan, x: Any, index: Any, cbsz: in
     sets = max(1, 32 // (2 * values))
     first = 0 if cbsz else 2 * values * (abid % sets)
     places = (words >> (first + 2 * np.arange(values, dtype=np.uint32)).astype(np.uint32)) & np.uint32(3)
-    places = np.broadcast_to(places.reshape(*places.shape[:2], *shape[2:]), np.broadcast_shapes(places.shape[:2] + shape[2:], shape))
+    places = np.broadcast_to(
+        places.reshape(*places.shape[:2], *shape[2:]), np.broadcast_shapes(places.shape[:2] + shape[2:], shape)
+    )
     pairs = np.broadcast_to(decoded.reshape(shape), places.shape)
     dense = ((places[..., None] == np.arange(4)) * pairs[..., None]).sum(axis=-2)
     flat = dense.reshape(*dense.shape[:2], plan.lanes * plan.map_a.values)
