@@ -5,6 +5,7 @@ The table holds a body, the code, and the text under the carets; the last line o
 
 import ast
 import importlib.util
+import sys
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.diag import FlyError
 from flydsl.utils import env
+
+HAS_COLUMNS = sys.version_info >= (3, 11)  # Python 3.10 keeps lines only
 
 MISTAKES = [
     # control flow
@@ -105,12 +108,12 @@ def test_mistake(tmp_path, name, text, code, underlined):
     said = str(error)
     assert code is None or error.code == code, said
     assert (error.span.file, error.span.line) == (str(path), line), said
-    assert error.span.column > 4 and "^" in said, said
+    assert not HAS_COLUMNS or error.span.column > 4 and "^" in said, said
     assert f"error[{error.code}]: " in said and "  why: " in said and "  fix: " in said, said
     assert error.others == (), said
     builtin = [c for c in type(error).__mro__ if c.__module__ == "builtins" and c not in (Exception, BaseException, object)]
     assert builtin, "a class of Python's that a caller would expect"
-    if underlined is not None:
+    if underlined is not None and HAS_COLUMNS:
         assert path.read_text().splitlines()[line - 1][error.span.column - 1 : error.span.end_column - 1] == underlined, said
 
 

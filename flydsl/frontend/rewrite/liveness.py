@@ -41,8 +41,8 @@ class _Liveness:
         return self.block(s.body, out) | self.block(s.orelse, out) | loads_of(s.test)
 
     def on_For(self, s: ast.For, out: set[str]) -> set[str]:
-        s.fly_live_out = out | self.always
         after = self.block(s.orelse, out) | out
+        s.fly_live_out = after | self.always
         targets = stores_of(s.target)
         head = after
         for _ in range(2):
@@ -54,9 +54,9 @@ class _Liveness:
         return (head | loads_of(s.iter)) | loads_of(s.target)
 
     def on_While(self, s: ast.While, out: set[str]) -> set[str]:
-        s.fly_live_out = out | self.always
         test = names_in(s.test)
         after = self.block(s.orelse, out) | out
+        s.fly_live_out = after | self.always
         head = after | set(test.loads)
         for _ in range(2):
             self.loops.append((out, head))

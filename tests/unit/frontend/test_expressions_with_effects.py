@@ -331,6 +331,16 @@ def nested_patterns(n, m, k):
     return -1
 
 
+def loop_result_read_in_else_only(n, m, k):
+    a, x = n, m
+    for i in range(k):
+        a = m + i
+    else:
+        x = x + a
+    a = x
+    return a
+
+
 def named_tuples(n, m, k):
     p = Span(n)
     if n > m:
@@ -345,7 +355,7 @@ PROGRAMS = [
     while_condition_calls, while_condition_binds, loop_binds, binding_that_may_not_happen_keeps_the_value, comprehension_and_lambda_bind,
     nonlocal_through_two_functions, nonlocal_in_expression, closure_changes_in_a_branch, closure_counts_in_a_loop,
     closure_list_behind_a_skipped_branch, recursion, partial_map_and_context, patterns, failed_patterns_bind_nothing, patterns_and_jumps,
-    nested_patterns, named_tuples,
+    nested_patterns, named_tuples, loop_result_read_in_else_only,
 ]  # fmt: skip
 
 
