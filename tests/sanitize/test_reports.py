@@ -205,3 +205,11 @@ def test_tensor_stores_of_two_workgroups_to_one_tile_race() -> None:
         assert (finding.kind, finding.span.line, finding.other.line) == ("race", 70, 70)
         assert (finding.block, finding.thread, finding.other_block) == ((1, 0, 0), (0, 0, 0), (0, 0, 0)) and finding.index == (0, 0)
         assert finding.count == 1
+
+
+def test_tensors_of_which_nothing_is_read_or_written() -> None:
+    a, b, c = (np.ones(64, np.float32) for _ in range(3))
+    report = run(VEC_ADD, "vec_add", 1, 64, a, b, c, 0, checks=frozenset({"unread", "holes"}), on_finding="collect")
+    found = {(f.kind, f.severity, f.tensor) for f in report.findings}
+    assert found == {("never-read", "warning", "A"), ("never-read", "warning", "B"), ("never-written", "warning", "C")}
+    assert all("64 of 64 elements" in str(f) for f in report.findings)

@@ -10,33 +10,38 @@ import numpy as np
 from flydsl.targets.sim.findings import Finding
 
 
-def report_holes(launch: Any) -> None:
-    """Report each tensor that the launch wrote in part."""
+def report_holes(launch: Any, text: Any) -> None:
+    """Report each tensor that the launch wrote in part, or not at all although the kernel has stores to it."""
+    stored = {launch.bases[i].number for i in text.writes if i is not None and launch.bases[i] is not None}
     for region in launch.memory.regions:
-        shadow = region.shadow
-        if shadow is None or not shadow.sites:
+        shadow, a = region.shadow, region.allocation
+        if shadow is not None and shadow.sites:
+            missing = shadow.writers.raw.view(np.int32)[element_cells(a, region, shadow)] <= 0
+            site = next(iter(shadow.sites))
+        elif region.number in stored:
+            missing, site = np.ones(a.shape or (a.nbytes // a.itemsize,), bool), None
+        else:
             continue
-        a = region.allocation
-        written = shadow.writers.raw.view(np.int32) > 0
-        elements = element_cells(a, region, shadow)
-        missing = ~written[elements]
-        if not missing.any():
-            continue
-        first = np.unravel_index(int(missing.reshape(-1).argmax()), missing.shape)
-        at = tuple(map(int, first))
-        count = f"{int(missing.sum())} of {missing.size}"
-        launch.reporter.add(
-            Finding(
-                "never-written",
-                f"{count} elements of `{a.name}` were never written, the first at {at}\n" + picture(missing),
-                span=launch.reporter.span(next(iter(shadow.sites))),
-                tensor=a.name,
-                index=at,
-                severity="warning",
-                why="the launch wrote the other elements of this tensor",
-                fix="check the grid and the predicates of the last tiles",
-            )
+        if missing.any():
+            report_hole(launch.reporter, a, missing, site)
+
+
+def report_hole(reporter: Any, a: Any, missing: np.ndarray, site: int | None) -> None:
+    """Add the finding of a tensor; `site`: a store that wrote something."""
+    at = tuple(map(int, np.unravel_index(int(missing.reshape(-1).argmax()), missing.shape)))
+    count = f"{int(missing.sum())} of {missing.size}"
+    reporter.add(
+        Finding(
+            "never-written",
+            f"{count} elements of `{a.name}` were never written, the first at {at}\n" + picture(missing),
+            span=reporter.span(site) if site is not None else None,
+            tensor=a.name,
+            index=at,
+            severity="warning",
+            why="the launch wrote the other elements of this tensor" if site is not None else "the kernel has stores to this tensor",
+            fix="check the grid and the predicates of the last tiles",
         )
+    )
 
 
 def element_cells(a: Any, region: Any, shadow: Any) -> np.ndarray:

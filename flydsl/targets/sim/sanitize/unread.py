@@ -110,11 +110,19 @@ class ReadMap:
                 found = self.shadows[region.number, line] = region, Shadow(len(region.raw), cell), site
             found[1].set_state(off, nbytes, m, WRITTEN)
 
-    def report(self, launch: Any) -> None:
-        """Report each tensor that the launch, or one of its lines, read in part."""
+    def report(self, launch: Any, text: Any) -> None:
+        """Report each tensor that the launch, or one of its lines, read in part; a tensor that the kernel has loads of
+        may be read nowhere at all."""
         whole = set()
+        for i in text.reads:
+            region = launch.bases[i] if i is not None else None
+            if region is not None and not region.is_mapping and (region.number, None) not in self.shadows:
+                self.shadows[region.number, None] = region, None, None
         for (number, line), (region, shadow, site) in self.shadows.items():
             a = region.allocation
+            if shadow is None:
+                self.add(launch, site, a, np.ones(a.shape or (a.nbytes // a.itemsize,), bool), "")
+                continue
             missing = shadow.state.raw[element_cells(a, region, shadow)] != WRITTEN
             if line is not None and (number in whole or missing.mean() > 1 - MOST_OF_TENSOR):
                 continue
@@ -124,20 +132,22 @@ class ReadMap:
                 whole.add(number)
             self.add(launch, site, a, missing, "" if line is None else " by this line, which reads the others")
 
-    def add(self, launch: Any, site: int, a: Any, missing: np.ndarray, who: str) -> None:
+    def add(self, launch: Any, site: int | None, a: Any, missing: np.ndarray, who: str) -> None:
         """Add the finding of a tensor."""
         at = tuple(map(int, np.unravel_index(int(missing.reshape(-1).argmax()), missing.shape)))
         count = f"{int(missing.sum())} of {missing.size}"
-        launch.reporter.add(
+        reporter = launch.reporter
+        rest = "the launch read the other elements of this tensor"
+        reporter.add(
             Finding(
                 "never-read",
                 f"{count} elements of `{a.name}` were never read{who}, the first at {at}\n" + picture(missing),
-                span=launch.reporter.span(site),
-                callers=launch.reporter.callers(site),
+                span=reporter.span(site) if site is not None else None,
+                callers=reporter.callers(site) if site is not None else (),
                 tensor=a.name,
                 index=at,
                 severity="warning",
-                why="the launch read the other elements of this tensor",
+                why=rest if site is not None else "the kernel has loads of this tensor",
                 fix="check the grid, the loop's end and the predicates of the last tiles",
             )
         )

@@ -132,9 +132,9 @@ class Watch:
     def finish(self, launch: Any) -> None:
         """The launch is over."""
         if launch.options.has("holes"):
-            report_holes(launch)
+            report_holes(launch, self.text)
         if self.read_map is not None:
-            self.read_map.report(launch)
+            self.read_map.report(launch, self.text)
             self.unread_lds.finish(launch)
         if self.needless is not None:
             self.needless.finish(launch.reporter)
