@@ -1,10 +1,12 @@
 """What classes implement to be arguments, to cross control flow and to be stored; functions that call it."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from flydsl.diag import ProtocolMissing
 from flydsl.expr.protocol import (
+    DslType,
+    JitArgument,
+    Storable,
     c_abi_spec,
     cache_signature,
     construct_from_ir_values,
@@ -32,42 +34,6 @@ __all__ = [
     "peek_from_ptr",
     "poke_into_ptr",
 ]
-
-
-@runtime_checkable
-class DslType(Protocol):
-    """A value made of IR values: it can be carried through loops and branches."""
-
-    @classmethod
-    def __construct_from_ir_values__(cls, values: Sequence["ir.Value"], exemplar: Any = None) -> Any: ...
-
-    def __extract_to_ir_values__(self) -> list["ir.Value"]: ...
-
-
-@runtime_checkable
-class JitArgument(Protocol):
-    """A host value that can be an argument of a jit function."""
-
-    def __get_ir_types__(self) -> list["ir.Type"]: ...
-
-    def __c_abi_spec__(self) -> list[tuple]: ...
-
-
-@runtime_checkable
-class Storable(Protocol):
-    """A value with a place in memory."""
-
-    @classmethod
-    def __dsl_size_of__(cls) -> int: ...
-
-    @classmethod
-    def __dsl_align_of__(cls) -> int: ...
-
-    @classmethod
-    def __peek_from_ptr__(cls, pointer: Any) -> Any: ...
-
-    @classmethod
-    def __poke_into_ptr__(cls, pointer: Any, value: Any) -> None: ...
 
 
 def extract_to_ir_values(value: Any) -> list["ir.Value"]:

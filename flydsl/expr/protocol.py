@@ -11,7 +11,7 @@ import ctypes
 import dataclasses
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from flydsl.diag import NotDslType, NotJitArgument, NotStorable, ValueCount
 from flydsl.expr.carrying import flat_types
@@ -24,6 +24,7 @@ from flydsl.ir import get_types, ir
 CAbiSlot = tuple[type, Callable[[Any, Any], None]]
 
 
+@runtime_checkable
 class DslType(Protocol):
     """A value that is flattened to IR values and rebuilt from them."""
 
@@ -33,6 +34,7 @@ class DslType(Protocol):
     def __construct_from_ir_values__(cls, values: Sequence[ir.Value], exemplar: Any = None) -> Any: ...
 
 
+@runtime_checkable
 class JitArgument(Protocol):
     """An argument of a launch: its IR types, and how its C slots are filled."""
 
@@ -41,6 +43,7 @@ class JitArgument(Protocol):
     def __c_abi_spec__(self) -> list[CAbiSlot]: ...
 
 
+@runtime_checkable
 class Storable(Protocol):
     """A type that lies in memory."""
 

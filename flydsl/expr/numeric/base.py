@@ -135,6 +135,10 @@ class Numeric(metaclass=NumericMeta):
         shown = repr(self.value) if self._scope is None else "?"
         return f"{self.__class__.__name__}({shown})"
 
+    def __format__(self, spec: str) -> str:
+        """Return a static value as Python formats it; a run-time value is `?`, whatever the format asks for."""
+        return format(self.value, spec) if self._scope is None and spec else str(self)
+
     def __hash__(self) -> int:
         return hash(self.__class__) ^ hash(self.value)
 

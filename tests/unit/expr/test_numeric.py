@@ -403,3 +403,10 @@ def test_min_max_ceildiv_fold():
         arith.max(Index(1), 2)
     with pytest.raises(ValueError, match="requires at least one operand"):
         arith.max()
+
+
+def test_text_of_scalars():
+    assert f"{Int32(5)}" == "?" == str(Int32(5)) and f"{Int32(5):>3}" == "  5" and f"{Float32(0.5):.2f}" == "0.50"
+    with traced(Int32) as body:
+        n = body.args[0]
+        assert f"{n} {n:>8.3f} {n!r}" == "? ? Int32(?)"
