@@ -472,6 +472,8 @@ class _Walk:
             self.put(path, _name(type(value)))
             for name, item in state(value):
                 self.value(f"{path}.{name}", item)
+            for name in getattr(type(value), "__watched__", ()):
+                self.check_attribute(value, name, getattr(value, name))
             if isinstance(value, Constant):
                 self.opaque.extend(value.opaque)
             return

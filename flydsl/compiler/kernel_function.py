@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -38,20 +39,45 @@ class KernelFunction:
 
     def __init__(self, func: Callable, *, name: str | None = None, known_block_size: Sequence[int] | None = None):
         functools.update_wrapper(self, func)
-        self.func = func
-        self.name = name or func.__name__
-        self.known_block_size = _checked_block_size(known_block_size)
+        self.func = self._func = func  # kernels reach for `_func`
+        self._explicit_name = name
+        self._declared = _checked_block_size(known_block_size)
+        self._set_while_tracing: tuple[weakref.ref[Trace], tuple[int, int, int] | None] | None = None
         self.signature = inspect.signature(func)
 
-    # read by public tests
-    _known_block_size = property(lambda self: self.known_block_size and list(self.known_block_size))
+    @property
+    def name(self) -> str:
+        """The explicit name, or that of the function now: a jit function may rename it before it launches."""
+        return self._explicit_name or self.func.__name__
+
+    @property
+    def known_block_size(self) -> tuple[int, int, int] | None:
+        """The block size that is compiled into the kernel."""
+        if self._set_while_tracing is not None and is_tracing() and self._set_while_tracing[0]() is current():
+            return self._set_while_tracing[1]
+        return self._declared
+
+    @property
+    def _known_block_size(self) -> list[int] | None:
+        """Read and set by public kernels. What a jit function sets holds while it is traced: it follows from its arguments."""
+        return self.known_block_size and list(self.known_block_size)
+
+    @_known_block_size.setter
+    def _known_block_size(self, sizes: Sequence[int] | None) -> None:
+        checked = _checked_block_size(sizes)
+        if is_tracing():
+            self._set_while_tracing = (weakref.ref(current()), checked)
+        else:
+            self._declared = checked
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self if obj is None else functools.partial(self, obj)
 
+    __watched__ = ("_declared",)  # attributes that may be set later
+
     def __captured__(self) -> list[tuple[str, Any]]:
         """What code generated from this kernel depends on (`compiler.fingerprint`)."""
-        return [("func", self.func), ("name", self.name), ("known_block_size", self.known_block_size)]
+        return [("func", self.func), ("name", self._explicit_name), ("known_block_size", self._declared)]
 
     def __call__(self, *args: Any, **kwargs: Any) -> KernelLauncher:
         trace = current() if is_tracing() else None
