@@ -35,6 +35,7 @@ from .product import (
     zipped_product,
 )
 from .recast import recast_layout
+from .swizzle import Swizzle
 from .tv import make_layout_tv
 from .view import CoordTensor, MemRef
 
@@ -46,6 +47,11 @@ def _on_view(fn: Callable) -> Callable:
         return fn(x, *args)
 
     return apply
+
+
+def _of_layout(fn: Callable) -> Callable:
+    """A view has the shape, the size and the like of its layout."""
+    return lambda *args: fn(*[x.layout if isinstance(x, (MemRef, CoordTensor)) else x for x in args])
 
 
 def _no_tuple_divisor(fn: Callable) -> Callable:
@@ -77,6 +83,16 @@ def _slice(x: Any, coord: Any) -> Any:
     return view.slice_view(x, coord) if isinstance(x, (MemRef, CoordTensor)) else modes.slice_(x, coord)
 
 
+def _crd2idx(coord: Any, layout: Any) -> Any:
+    """A swizzle alone is the map that it is inside a composed layout."""
+    return layout(coord) if isinstance(layout, Swizzle) else crd2idx(coord, layout)
+
+
+def _add_offset(base: Any, offset: Any) -> Any:
+    """The base of a coordinate tensor is an integer or a coordinate, which moves by adding."""
+    return view.add_offset(base, offset) if isinstance(base, view.Ptr) else it.int_tuple_add(base, offset)
+
+
 def _path_op(fn: Callable) -> Callable:
     return lambda x, path: _on_view(fn)(x, path)
 
@@ -102,37 +118,37 @@ OPS: dict[str, Callable] = {
     "make_ordered_layout": ly.make_ordered_layout,
     "make_identity_layout": ly.make_identity_layout,
     "make_layout_like": ly.make_layout_like,
-    "make_fragment_layout_like": make_fragment_layout_like,
+    "make_fragment_layout_like": _of_layout(make_fragment_layout_like),
     "make_composed_layout": ly.make_composed_layout,
     "composed_get_inner": measure.composed_get_inner,
     "composed_get_offset": measure.composed_get_offset,
     "composed_get_outer": measure.composed_get_outer,
-    "coalesce": coalesce,
-    "complement": _complement,
-    "composition": composition,
-    "right_inverse": right_inverse,
-    "left_inverse": left_inverse,
+    "coalesce": _on_view(coalesce),
+    "complement": _on_view(_complement),
+    "composition": _on_view(composition),
+    "right_inverse": _on_view(right_inverse),
+    "left_inverse": _on_view(left_inverse),
     "logical_divide": _no_tuple_divisor(logical_divide),
     "zipped_divide": _no_tuple_divisor(zipped_divide),
     "tiled_divide": _no_tuple_divisor(tiled_divide),
     "flat_divide": _no_tuple_divisor(flat_divide),
-    "logical_product": logical_product,
-    "zipped_product": zipped_product,
-    "tiled_product": tiled_product,
-    "flat_product": flat_product,
-    "blocked_product": blocked_product,
-    "raked_product": raked_product,
+    "logical_product": _on_view(logical_product),
+    "zipped_product": _on_view(zipped_product),
+    "tiled_product": _on_view(tiled_product),
+    "flat_product": _on_view(flat_product),
+    "blocked_product": _on_view(blocked_product),
+    "raked_product": _on_view(raked_product),
     "recast_layout": recast_layout,
-    "tile_to_shape": tile_to_shape,
+    "tile_to_shape": _on_view(tile_to_shape),
     "make_layout_tv": make_layout_tv,
-    "size": measure.size,
-    "cosize": measure.cosize,
-    "coshape": measure.coshape,
-    "coprofile": measure.coprofile,
-    "get_shape": measure.get_shape,
-    "get_stride": measure.get_stride,
-    "rank": measure.rank,
-    "depth": measure.depth,
+    "size": _of_layout(measure.size),
+    "cosize": _of_layout(measure.cosize),
+    "coshape": _of_layout(measure.coshape),
+    "coprofile": _of_layout(measure.coprofile),
+    "get_shape": _of_layout(measure.get_shape),
+    "get_stride": _of_layout(measure.get_stride),
+    "rank": _of_layout(measure.rank),
+    "depth": _of_layout(measure.depth),
     "has_none": it.has_none,
     "get": _path_op(modes.get_),
     "select": _path_op(modes.select),
@@ -142,7 +158,7 @@ OPS: dict[str, Callable] = {
     "prepend": modes.prepend,
     "slice": _slice,
     "dice": modes.dice,
-    "crd2idx": crd2idx,
+    "crd2idx": _crd2idx,
     "idx2crd": idx2crd,
     "get_flat_coord": get_flat_coord,
     "get_1d_coord": get_1d_coord,
@@ -158,10 +174,10 @@ OPS: dict[str, Callable] = {
     "ceil_div": it.ceil_div,
     "elem_less": _predicate(it.elem_less),
     "equal": _predicate(it.equal),
-    "is_profile_congruent": ly.is_profile_congruent,
-    "is_profile_weakly_congruent": ly.is_profile_weakly_congruent,
+    "is_profile_congruent": _of_layout(ly.is_profile_congruent),
+    "is_profile_weakly_congruent": _of_layout(ly.is_profile_weakly_congruent),
     "apply_swizzle": view.swizzled,
-    "add_offset": view.add_offset,
+    "add_offset": _add_offset,
     "make_view": view.make_view,
 }
 

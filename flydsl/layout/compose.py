@@ -72,6 +72,8 @@ def _coalesce(layout: Any, pattern: IntTuple) -> Any:
     if type(layout) is ComposedLayout:
         return on_outer(_coalesce, layout, pattern)
     expect_layout(layout)
+    if type(pattern) in (Layout, ComposedLayout, Tile):
+        raise OperandType(f"the pattern is an integer tuple, not {type(pattern).__name__} `{pattern}`")
     if type(pattern) is not tuple:
         shapes, strides = layout.flat()
         if len(shapes) == 1 and not leaf.is_value(shapes[0], 1):

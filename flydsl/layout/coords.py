@@ -21,7 +21,7 @@ from .int_tuple import (
     weakly_congruent,
 )
 from .layout import ComposedLayout, Layout, coprofile_of, expect_layout, expect_plain
-from .leaf import Basis
+from .leaf import Basis, Sym
 from .memo import operation
 from .swizzle import CoordSwizzle, Swizzle, apply_swizzle
 
@@ -44,7 +44,11 @@ def fitted(coord: IntTuple, layout: Any) -> IntTuple:
     """Return a coordinate weakly congruent to the layout: rank-1 tuples above its leaves are
     unwrapped, anything else that does not fit is refused.
     """
-    if type(coord) is not tuple or weakly_congruent(coord, layout.shape):
+    if type(coord) is not tuple:
+        if type(coord) not in (int, Sym, Basis) and coord is not None:
+            raise OperandType(f"a coordinate is an integer tuple, not {type(coord).__name__} `{coord}`")
+        return coord
+    if weakly_congruent(coord, layout.shape):
         return coord
     coord = _unwrapped(coord, layout.shape)
     if not weakly_congruent(coord, layout.shape):

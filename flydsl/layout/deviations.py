@@ -16,7 +16,7 @@ from typing import Any
 
 from . import leaf
 from .compose import canonical_pair, composition, points_within
-from .coords import all_indices, coordinate_at, crd2idx, idx2crd
+from .coords import all_indices, coordinate_at, idx2crd
 from .divide import _as_divisor, flat_divide, logical_divide, tiled_divide, zipped_divide
 from .errors import (
     BasisMismatch,
@@ -105,13 +105,19 @@ def _enumerable(*layouts: Any) -> bool:
     return all(isinstance(x, Layout) and x.is_static and abs(product(x.shape)) <= LIMIT for x in layouts)
 
 
+def _trimmed(x: Any) -> Any:
+    """Return a coordinate without zeros at the end of its modes: a mode which no stride names is 0."""
+    if type(x) is not tuple:
+        return x
+    modes = [_trimmed(i) for i in x]
+    while modes and modes[-1] in (0, ()):
+        modes.pop()
+    return tuple(modes)
+
+
 def _first_difference(got: list, wanted: list) -> str | None:
-    for i, (g, w) in enumerate(zip(got, wanted)):
-        if g != w:
-            return f"at {i} it gives {to_str(g)}, the law asks for {to_str(w)}"
-    if len(got) != len(wanted):
-        return f"it has {len(got)} elements, the law asks for {len(wanted)}"
-    return None
+    pairs = ((g, w) for g, w in zip(got, wanted) if _trimmed(g) != _trimmed(w))
+    return next((f"it gives {to_str(g)} where the law asks for {to_str(w)}" for g, w in pairs), None)
 
 
 def broken_composition(operands: list, result: Any, op: str) -> str | None:
@@ -169,7 +175,7 @@ def _differs(a: Layout, inner: Layout, part: Layout) -> str | None:
         points = points_within(list(zip(*inner.flat())), product(a.shape), 4 * LIMIT) or []
     for i, index in points:
         got, wanted = coordinate_at(i, part), coordinate_at(index, a)
-        if got != wanted:
+        if _trimmed(got) != _trimmed(wanted):
             return f"at {i} it gives {to_str(got)}, the law asks for {to_str(wanted)}"
     return None
 
@@ -335,14 +341,16 @@ def broken_divide_part(mode: Layout, d: Layout, tile: Layout, rest: Layout) -> s
     """
     if product(rest.shape) == 0:
         return "it has no elements"
-    if not _enumerable(mode, d, tile, rest):
+    if not (mode.is_static and d.is_static and tile.is_static and rest.is_static):
         return None
-    found = _first_difference(all_indices(tile), [crd2idx(i, mode) for i in all_indices(d)])
+    found = _not_after(mode, d, tile)
     if found:
         return "tile: " + found
     try:
         gap = complement(d, size(mode))
     except LayoutError:
+        if not _enumerable(mode, d, tile, rest):
+            return None
         pairs = ((t, r) for t in all_indices(tile) for r in all_indices(rest))
         reached = Counter(t + r for t, r in pairs if type(t) is int and type(r) is int)
         lost = next((v for v in all_indices(mode) if not reached[v]), None)
@@ -350,8 +358,18 @@ def broken_divide_part(mode: Layout, d: Layout, tile: Layout, rest: Layout) -> s
         if lost is None and twice is None:
             return None
         return f"value {lost} of the layout is lost" if lost is not None else f"{twice} comes twice"
-    found = _first_difference(all_indices(rest), [crd2idx(i, mode) for i in all_indices(gap)])
+    found = _not_after(mode, gap, rest)
     return None if found is None else "rest: " + found
+
+
+def _not_after(mode: Layout, inner: Layout, part: Layout) -> str | None:
+    """Return where part(i) is not mode(inner(i)), tried at `_some` places."""
+    picked = _some(inner)
+    got = [coordinate_at(i, part) for i in picked]
+    found = _first_difference(got, [coordinate_at(coordinate_at(i, inner), mode) for i in picked])
+    if found or product(part.shape) == product(inner.shape):
+        return found
+    return f"it has {product(part.shape)} elements, the law asks for {product(inner.shape)}"
 
 
 def broken_star(operands: list, result: Any, op: str) -> str | None:
@@ -461,6 +479,7 @@ def broken_for_numbers(operands: list, result: Any, op: str) -> str | None:
     """With small numbers in place of the dynamic leaves, or with large ones, there is no lawful
     result.
     """
+    operands = [getattr(x, "layout", x) for x in operands]
     if all(map(_is_static, operands)):
         return None
     small = [_refusal(op, operands, factor) for factor in (3, 2, 5)]
@@ -723,5 +742,5 @@ def counterexample(row: Deviation, op: str, operands: list, result: Any) -> str 
     """
     try:
         return row.broken(operands, result, op)
-    except LayoutError:
+    except (LayoutError, AttributeError, TypeError, ValueError):  # operands of kinds which the law does not know
         return None

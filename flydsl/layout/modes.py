@@ -23,6 +23,7 @@ from .int_tuple import (
     zip_tuple,
 )
 from .layout import ComposedLayout, Layout, get_mode, on_outer
+from .leaf import Basis, Sym
 from .memo import operation
 
 
@@ -33,9 +34,9 @@ def _lift(fn: Any, x: Any, *args: Any) -> Any:
         return Layout(fn(x.shape, *args), fn(x.stride, *args))
     if type(x) is ComposedLayout:
         return on_outer(lambda l: _lift(fn, l, *args), x)
-    if type(x) is tuple or x is None or isinstance(x, int) or hasattr(x, "div") or hasattr(x, "modes"):
+    if x is None or isinstance(x, (int, tuple, Sym, Basis)):
         return fn(x, *args)
-    raise OperandType(f"{type(x).__name__} has no modes")
+    raise OperandType(f"{type(x).__name__} has no modes that could be picked")
 
 
 def get_(x: Any, mode: Any) -> Any:
@@ -102,6 +103,7 @@ def group(x: Any, begin: int, end: int) -> Any:
 def _group_tuple(x: IntTuple, begin: int, end: int) -> IntTuple:
     if type(x) is not tuple:
         return x
+    end = len(x) if end == -1 else end
     if begin == end and 0 <= begin <= len(x):
         return x
     end = _range(x, begin, end)
@@ -219,6 +221,8 @@ def dice(x: Any, coord: IntTuple) -> Any:
     """
     if type(x) is ComposedLayout:
         raise OperandType("expected a plain layout or a tuple, got a composed layout")
+    if isinstance(coord, (Layout, ComposedLayout)):
+        raise OperandType(f"a coordinate is a tuple, not a layout `{coord}`")
     return _lift(_dice_tuple, x, coord)
 
 

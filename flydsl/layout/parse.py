@@ -12,7 +12,7 @@ from .errors import ParseError
 from .layout import ComposedLayout, Layout, Tile
 from .leaf import Basis, Sym
 from .swizzle import CoordSwizzle, Swizzle
-from .view import CoordTensor, MemRef, Ptr
+from .view import CoordTensor, MemRef, Ptr, element_bytes
 
 _INT = re.compile(r"-?\d+")
 _SYM = re.compile(r"\?(?:\{(i64|i32)?\s*(?:div=(-?\d+))?\})?")
@@ -198,6 +198,8 @@ def _pointer_type(c: _Text, name: str) -> Any:
     while c.accept(","):
         if c.accept("align<"):
             align = c.integer()
+            if align <= 0 or align % element_bytes(elem):
+                raise c.fail(f"a multiple of the {element_bytes(elem)} bytes of {elem}")
             c.expect(">")
         elif name == "memref" and layout is None:
             layout = _value(c)

@@ -16,8 +16,8 @@ from typing import Any
 from . import leaf
 from .errors import OperandType
 from .int_tuple import IntTuple, coord_add, to_str
-from .layout import ComposedLayout
-from .leaf import Payloads, Sym
+from .layout import ComposedLayout, Layout
+from .leaf import Basis, Payloads, Sym
 from .memo import carries_payload
 from .modes import slice_, slice_with_offset
 from .swizzle import Swizzle
@@ -173,13 +173,21 @@ def swizzled(ptr: Ptr, swizzle: Swizzle) -> Ptr:
 
     Of the alignment no more is kept than 2^base elements.
     """
+    if not isinstance(ptr, Ptr) or not isinstance(swizzle, Swizzle):
+        raise OperandType("expected a pointer and a swizzle", "apply_swizzle", (ptr, swizzle))
     align_bits = gcd(ptr.align_bytes * 8, element_bits(ptr.elem) << swizzle.base)
     return replace(ptr, swizzle=swizzle, align_bytes=max(align_bits // 8, 1))
 
 
 def make_view(base: Any, layout: Any) -> Any:
     """Return a memref over a pointer, or a coordinate tensor over a coordinate or integer."""
-    return MemRef(base, layout) if isinstance(base, Ptr) else CoordTensor(base, layout)
+    if not isinstance(layout, (Layout, ComposedLayout)):
+        raise OperandType("expected a layout", "make_view", (base, layout))
+    if isinstance(base, Ptr):
+        return MemRef(base, layout)
+    if base is not None and not isinstance(base, (int, tuple, Sym, Basis)):
+        raise OperandType("expected a pointer, a coordinate or an integer", "make_view", (base, layout))
+    return CoordTensor(base, layout)
 
 
 def slice_view(view: Any, coord: IntTuple) -> Any:
