@@ -202,12 +202,14 @@ class Reporter:
         a = region.allocation
         first = int(np.broadcast_to(off, bad.shape)[bad][0]) if np.ndim(bad) else int(off)
         offset = first + region.origin - region.start
+        address = first + region.origin
         is_uniform = off.ndim == 0 or off.shape[1] == 1
         may_be_scalar = self.sites[site][0] in SCALAR_LOADS and is_uniform and nbytes >= 4 and bool(first & 3)
         self.add(
             Finding(
                 "misaligned",
-                f"access of {nbytes} bytes to `{a.name}` at byte {offset} breaks its promised alignment of {align}",
+                f"access of {nbytes} bytes to `{a.name}` at byte {offset}, at a multiple of {address & -address} bytes,"
+                f" breaks its promised alignment of {align}",
                 **self.at(machine, site, bad),
                 tensor=a.name,
                 offset=offset,
