@@ -7,11 +7,11 @@ converts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flydsl import layout as la
-from flydsl.diag import BasisBad, LeafNotInteger, ModeMissing, NotStaticLeaf
+from flydsl.diag import BasisBad, LeafNotInteger, ModeMissing, NotStaticLeaf, StaleValue
 from flydsl.dialects.fly.types import type_of
 from flydsl.dialects.values import dynamic_leaves, inner_text
 from flydsl.expr.numeric.base import Numeric, NumericMeta
@@ -71,9 +71,13 @@ def E(*modes: Any) -> Basis | int:
 
 
 class IntTuple(FlyValue, plains=(int, tuple, type(None), la.Sym, la.Basis)):
-    """A nested tuple of integers. `_leaves` are the raw values of its dynamic leaves, where they are known already."""
+    """A nested tuple of integers that is known by its IR value or by `_leaves`, the raw values of its dynamic leaves.
 
-    __slots__ = ("_leaves",)
+    The other form is made on demand: `_made` is (insertion point, what was made there). In another block it is made anew,
+    because this one may be over.
+    """
+
+    __slots__ = ("_leaves", "_made")
 
     def __init__(self, value: Any):
         if isinstance(value, ir.Value) and _is_integer(value):
@@ -144,16 +148,25 @@ class IntTuple(FlyValue, plains=(int, tuple, type(None), la.Sym, la.Basis)):
         return iter([self[i] for i in range(self.rank)])
 
     def _raw(self) -> ir.Value:
-        if self._scope is not None and self._value is None:  # known by its leaves only: made when it is needed
-            self._value = _emit_tuple(self)
-        return FlyValue._raw(self)
+        if self._scope is None or self._value is not None:
+            return FlyValue._raw(self)
+        return self._on_demand(_emit_tuple)
 
     def leaf_values(self) -> tuple[ir.Value, ...]:
         """Return the raw values of the dynamic leaves, in order."""
         leaves = getattr(self, "_leaves", None)
-        if leaves is None:
-            leaves = self._leaves = tuple(get_leaf_values(self)) if self._scope is not None else ()
-        return leaves
+        if leaves is not None:
+            return leaves
+        return self._on_demand(lambda x: tuple(get_leaf_values(x))) if self._scope is not None else ()
+
+    def _on_demand(self, make: Callable[[IntTuple], Any]) -> Any:
+        trace = current()
+        if self._scope is not trace.scope:
+            raise StaleValue(dtype="IntTuple")
+        made = getattr(self, "_made", None)
+        if made is None or made[0] is not trace.ip:
+            made = self._made = (trace.ip, make(self))
+        return made[1]
 
     def to_py_value(self) -> Any:
         """Return the leaves as Python ints, run-time scalars, None and Basis, nested as the tuple."""
