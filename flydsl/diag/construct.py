@@ -6,8 +6,8 @@ import linecache
 from flydsl.diag.source import Span
 
 _NOT_REWRITTEN = (
-    "this function is not rewritten: it is a generator, a property, an operator method such as `__add__`, belongs to a library, or its source cannot be read; "
-    "move the code into the kernel or a plain function"
+    "this function is not rewritten: it is a generator, a property, an operator method such as `__add__`, belongs to a library, "
+    "or its source cannot be read; move the code into the kernel or a plain function"
 )
 _CALLS = {
     "bool": "drop bool(...): the value is a condition already",

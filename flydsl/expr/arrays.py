@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flydsl.diag import AlignParameters, AlignValue, ArrayParameters, ArrayPoke, PointerField
@@ -73,6 +73,9 @@ class Array(metaclass=_Indexable):
 
     def __len__(self) -> int:
         return self.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(self.size))
 
     def __str__(self) -> str:
         return f"{type(self).__name__}({self.ptr})"

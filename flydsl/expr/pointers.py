@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from flydsl.diag import (
     ElementConversion,
+    NotIterable,
     PointerConversion,
     PointerOperand,
     RecastType,
@@ -72,6 +73,9 @@ class Pointer(FlyValue, plains=(Ptr,)):
 
     def __sub__(self, offset: Any) -> Pointer:
         return add_offset(self, -offset if isinstance(offset, (int, Numeric)) else int_tuple_sub(0, offset))
+
+    def __iter__(self) -> NoReturn:
+        raise NotIterable(kind="pointer", detail="")
 
     def __getitem__(self, offset: Any) -> Any:
         return ptr_load(self + offset)

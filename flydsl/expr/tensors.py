@@ -6,10 +6,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from flydsl import layout as la
-from flydsl.diag import CoordTensorStore, FragmentDynamic, StrideUndefined, VectorDtype, VectorNeedsStatic, VectorSize
+from flydsl.diag import (
+    CoordTensorStore,
+    FragmentDynamic,
+    NotIterable,
+    StrideUndefined,
+    VectorDtype,
+    VectorNeedsStatic,
+    VectorSize,
+)
 from flydsl.dialects.values import REGISTER, inner_text
 from flydsl.expr.enum import SPACES, AddressSpace, TargetAddressSpace
 from flydsl.expr.fly_types import element_name, plain_of_type
@@ -95,6 +104,16 @@ class Tensor(FlyValue, plains=(MemRef, CoordTensor)):
 
     def __len__(self) -> int:
         return self.rank
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the elements, by linear index.
+
+        Raises   NotIterable: the shape is dynamic
+        """
+        shape = self.plain.layout.shape
+        if not la.tuple_is_static(shape):
+            raise NotIterable(kind="tensor", detail=f" whose layout is `{inner_text(self.plain.layout)}`")
+        return (self[k] for k in range(la.size(shape)))
 
     def __getitem__(self, coord: Any) -> Any:
         c = int_tuple(coord)

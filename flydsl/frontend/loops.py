@@ -54,7 +54,10 @@ def _checked_hints(hints: dict) -> dict:
     unknown = [k for k in hints if k not in ("init", "unroll", "unroll_full")]
     if unknown:
         raise RangeArguments(problem=f"range() got an unexpected argument '{unknown[0]}'", advice="drop it")
-    if hints.get("unroll") is not None and hints.get("unroll_full"):
+    unroll = hints.get("unroll")
+    if unroll is not None and (isinstance(unroll, bool) or not isinstance(unroll, int) or unroll < 1):
+        raise RangeArguments(problem=f"range() got unroll={unroll!r}", advice="pass a positive Python int, 1 for no unrolling")
+    if unroll is not None and hints.get("unroll_full"):
         raise BothUnrollHints()
     return hints
 

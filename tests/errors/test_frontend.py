@@ -182,6 +182,11 @@ def two_hints(n, m):
         pass
 
 
+def hint_of_text(n, m):
+    for i in range(n, unroll="2"):  # <-
+        pass
+
+
 def tuple_target(n, m):
     for a, b in range(n):  # <-
         pass
@@ -284,6 +289,7 @@ CASES = [
     (zero_step, diag.LoopStep, ValueError, None, "must be positive, got 0"),
     (four_bounds, diag.RangeArguments, TypeError, None, "1 to 3 bounds"),
     (unknown_hint, diag.RangeArguments, TypeError, None, "'unrol'"),
+    (hint_of_text, diag.RangeArguments, TypeError, None, "unroll='2'"),
     (two_hints, diag.BothUnrollHints, ValueError, None, "not both"),
     (tuple_target, diag.TupleTargetWithoutInit, TypeError, None, "init="),
     (no_yield, diag.YieldMissing, TypeError, "st = st[0] + 1", "does not end with a yield"),

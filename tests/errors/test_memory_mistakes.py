@@ -125,6 +125,8 @@ MISTAKES: list[tuple[str, type, Callable[[Env], Any], str]] = [
         "must be static, got `(?,?):(?{i64},1)`",
     ),
     ("FLY_VECTOR_DYNAMIC", ValueError, lambda e: e.b.load(), "needs a static shape"),
+    ("FLY_NOT_ITERABLE", TypeError, lambda e: list(e.b), "a tensor cannot be iterated over whose layout is"),
+    ("FLY_NOT_ITERABLE", TypeError, lambda e: list(e.p), "a pointer cannot be iterated over"),
     (
         "FLY_VECTOR_SIZE",
         ValueError,

@@ -41,6 +41,7 @@ __all__ = [
     "GemmSizes",
     "GemmTwoOrders",
     "NotDslType",
+    "NotIterable",
     "NotJitArgument",
     "NotStorable",
     "OutsideKernel",
@@ -149,6 +150,13 @@ class FragmentDynamic(UserError, ValueError):
     what = "{op}: the layout of a register tensor must be static, got `{layout}`"
     why = "registers are allotted when the kernel is compiled"
     fix = "cut the tensor by a static tile first (zipped_divide, partition) and make the fragment of one piece"
+
+
+class NotIterable(UserError, TypeError):
+    code = "FLY_NOT_ITERABLE"
+    what = "a {kind} cannot be iterated over{detail}"
+    why = "Python asks for one element after another while the kernel is traced, and the number of elements is not known then"
+    fix = "loop over indices: `for k in range(n): x[k]`, or `fx.range_constexpr(4)` for a fixed number"
 
 
 class VectorNeedsStatic(UserError, ValueError):

@@ -9,7 +9,7 @@ the same plans as scalars (`numeric.rules`), element by element. Neighbours: `el
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flydsl.diag import StaleValue, VectorConstruction
+from flydsl.diag import StaleValue, UnknownElementType, VectorConstruction
 from flydsl.expr.numeric import Numeric, NumericMeta, cast, class_of_type, from_python_value, raw
 from flydsl.expr.numeric.base import OUTSIDE, check_raw
 from flydsl.expr.numeric.build import result_types
@@ -108,6 +108,7 @@ class Vector(metaclass=VectorMeta):
     @staticmethod
     def filled(shape: Any, fill_value: Any, dtype: type[Numeric]) -> "Vector":
         """Return a vector with all elements equal."""
+        _check_dtype(dtype)
         shape = canonical(shape)
         n = numel_of(shape)
         return make(splat(fill_value, dtype, n), shape, dtype, n)
@@ -115,12 +116,16 @@ class Vector(metaclass=VectorMeta):
     @staticmethod
     def from_elements(elements: Sequence[Any], dtype: type[Numeric] | None = None) -> "Vector":
         """Return a 1-D vector; `dtype` defaults to the class of the first element, the others are converted."""
+        if not hasattr(elements, "__iter__"):
+            problem = f"Vector.from_elements takes a sequence, got {elements.__class__.__name__}"
+            raise VectorConstruction(problem=problem, advice="put the elements into a list, or use Vector.filled")
         items = [from_python_value(e) for e in elements]
         if not items:
             raise VectorConstruction(
                 problem="Vector.from_elements requires at least one element", advice="give at least one element"
             )
         dtype = dtype or items[0].__class__
+        _check_dtype(dtype)
         values = tuple(raw(item if item.__class__ is dtype else cast(item, dtype)) for item in items)
         return make(build("vector.from_elements", dtype, len(values), values), (len(values),), dtype)
 
@@ -343,6 +348,11 @@ def unsigned(dtype: type[Numeric]) -> type[Numeric]:
 def is_class(dtype: Any) -> bool:
     """Return whether `dtype` is a scalar class."""
     return isinstance(dtype, NumericMeta)
+
+
+def _check_dtype(dtype: Any) -> None:
+    if not is_class(dtype):
+        raise UnknownElementType(subject="the dtype of a Vector", got=dtype if isinstance(dtype, type) else f"{dtype.__class__.__name__} {dtype}")
 
 
 # These modules need Vector, whose methods call them.

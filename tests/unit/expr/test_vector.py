@@ -225,6 +225,8 @@ WRONG = {
         "Vector.load and store need a plain memref, got i32",
     ),
     "exp": (lambda v, n: math.exp(n), TypeError, "exp needs a float operand, got Int32"),
+    "dtype of a filled vector": (lambda v, n: Vector.filled(4, 1.0, 3), TypeError, "the dtype of a Vector must be a scalar class of fx or an MLIR scalar type, got int 3"),
+    "one value as elements": (lambda v, n: Vector.from_elements(n), ValueError, "Vector.from_elements takes a sequence, got Int32"),
     "predicate": (lambda v, n: arith.cmpi("less", n, n), TypeError, "'less' is no predicate of CmpIPredicate"),
 }
 
