@@ -252,9 +252,21 @@ def explain_difference(wanted: dict[str, list[Part]], stored: dict[str, list[Par
         ours, theirs = dict(map(tuple, wanted[group])), dict(map(tuple, stored.get(group, ())))
         for name in [*ours, *(n for n in theirs if n not in ours)]:
             if ours.get(name) != theirs.get(name):
-                lines.append(f"{group}: {name}: stored {_short(theirs.get(name))}, now {_short(ours.get(name))}")
+                stored_text, now = _shortened(theirs.get(name), ours.get(name))
+                lines.append(f"{group}: {name}: stored {stored_text}, now {now}")
     return lines
 
 
-def _short(text: str | None) -> str:
-    return "nothing" if text is None else repr(text) if len(text) < 60 else f"{text[:56]}..."
+def _shortened(*texts: str | None) -> list[str]:
+    """Return texts that differ, cut to the place where they do."""
+    common = len(os.path.commonprefix([t for t in texts if t is not None])) if None not in texts else 0
+    start = max(0, common - 20) if any(t is not None and len(t) >= 60 for t in texts) else 0
+    return ["nothing" if t is None else _cut(t, start) for t in texts]
+
+
+def _cut(text: str, start: int) -> str:
+    if len(text) < 60 and not start:
+        return repr(text)
+    if len(text) == 64 and set(text) <= set("0123456789abcdef"):
+        return text[:12]
+    return f"{'...' if start else ''}{text[start : start + 60]}{'...' if len(text) > start + 60 else ''}"

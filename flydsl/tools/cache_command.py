@@ -13,7 +13,8 @@ from flydsl.utils import env
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dir", help="folder of the cache (default: FLYDSL_RUNTIME_CACHE_DIR)")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    parser.set_defaults(help_of=parser)
     listing = actions.add_parser("list", help="one line per entry: function, target, size, age, sections, key")
     listing.add_argument("function", nargs="?", help="only entries of this function")
     explain = actions.add_parser(
@@ -27,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action is None:
+        args.help_of.print_help(sys.stderr)
+        return 2
     folder = args.dir or env.runtime.cache_dir
     if not folder:
         sys.stdout.write("no disk cache: FLYDSL_RUNTIME_CACHE_DIR is empty\n")
@@ -37,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(cache: DiskCache, args: argparse.Namespace) -> int:
-    for stored in reversed(cache.entries(args.function)):
+    entries = cache.entries(args.function)
+    if not entries:
+        sys.stdout.write(f"no entry{f' of {args.function}' if args.function else ''} in {cache.folder}\n")
+    for stored in reversed(entries):
         entry = _read(stored)
         about = "damaged" if entry is None else f"{_target(entry):8} {' '.join(sorted(entry.sections))}"
         sys.stdout.write(
@@ -53,7 +60,8 @@ def _explain(cache: DiskCache, args: argparse.Namespace) -> int:
     ]
     chosen = next((p for p in entries if p[0].key.startswith(args.key or "")), None)
     if chosen is None:
-        sys.stdout.write(f"no entry of {args.function} in {cache.folder}\n")
+        key = f" whose key begins with {args.key}" if args.key and entries else ""
+        sys.stdout.write(f"no entry of {args.function}{key} in {cache.folder}\n")
         return 1
     stored, entry = chosen
     parts = entry.facts["parts"]

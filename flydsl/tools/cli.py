@@ -7,9 +7,11 @@ import importlib
 import os
 import sys
 
+import flydsl
+
 COMMANDS = {
     "compile": ("compile_command", "compile a jit function of a file and print IR, ISA or code"),
-    "cache": ("cache_command", "list, explain and clear the disk cache"),
+    "cache": ("cache_command", "list the disk cache, explain its misses, clear it"),
     "report": ("report_command", "say what code a kernel became: registers, occupancy, spills, instructions, main loop"),
     "sim": ("sim_command", "run a torch program written for a GPU without one"),
     "doctor": ("doctor", "say what is installed, which devices and tools there are, and what is missing"),
@@ -22,7 +24,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
     parser = argparse.ArgumentParser(prog="flydsl", description="FlyDSL: GPU kernels in Python, with and without a GPU.")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser.add_argument("--version", action="version", version=f"flydsl {flydsl.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     chosen = next((a for a in argv if not a.startswith("-")), "")
     for name, (module, text) in COMMANDS.items():
         sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
@@ -31,6 +34,9 @@ def main(argv: list[str] | None = None) -> int:
             command.add_arguments(sub)
             sub.set_defaults(run=command.run)
     args = parser.parse_args(argv)
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return 2
     try:
         return args.run(args) or 0
     except BrokenPipeError:

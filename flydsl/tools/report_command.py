@@ -15,7 +15,7 @@ from flydsl.utils import env
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("function", metavar="FILE:FUNCTION", help="a @flyc.jit function, or a file of ISA (.s)")
+    parser.add_argument("function", metavar="FILE[:FUNCTION]", help="a @flyc.jit function, or a file of ISA (.s)")
     parser.add_argument("--arch", action="append", help="target chip, such as gfx942; may be given several times")
     parser.add_argument(
         "--arg", action="append", default=[], help="f32[64,128] tensor, i32:5 scalar, const:4 constant"

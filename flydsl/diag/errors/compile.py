@@ -12,6 +12,7 @@ __all__ = [
     "BlockSizeConflict",
     "CompileCommandArgument",
     "CompileCommandFunction",
+    "CompileCommandOutput",
     "DynamicSharedTooSmall",
     "ExportName",
     "ExportedArch",
@@ -222,6 +223,13 @@ class CompileCommandFunction(UserError, ValueError):
     what = "cannot compile {wanted}: {problem}"
     why = "`flydsl compile` needs FILE:FUNCTION, where FUNCTION is decorated with @flyc.jit. {found}"
     fix = "flydsl compile my_kernels.py:launch --arch gfx942 --arg f32[64,128] --arg i32:64"
+
+
+class CompileCommandOutput(UserError, ValueError):
+    code = "FLY_COMPILE_OUTPUT"
+    what = "--emit {what} gives {bytes} bytes that are no text, and standard output is a terminal"
+    why = "a terminal would take them for control sequences"
+    fix = "write them to a file: -o kernel.{what}"
 
 
 class CompileCommandArgument(UserError, ValueError):

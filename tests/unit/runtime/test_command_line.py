@@ -1,0 +1,132 @@
+"""The `flydsl` command as a new user meets it: what it prints, where, and with which status."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from flydsl.diag import CompileCommandArgument, CompileCommandFunction
+from flydsl.tools.compile_command import artifact_of, parse_argument
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAM = """
+import numpy as np
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+
+@flyc.kernel
+def scale_kernel(a: fx.Tensor, n: fx.Int32):
+    a[fx.thread_idx.x] = a[fx.thread_idx.x] * 2.0
+
+@flyc.jit
+def scale(a: fx.Tensor, n: fx.Int32):
+    scale_kernel(a, n).launch(grid=(n,), block=(64,))
+
+{more}
+
+if __name__ == "__main__":
+    print("the program prints")
+    scale(np.zeros(64, np.float32), 1)
+"""
+OTHER = "@flyc.jit\ndef other(a: fx.Tensor):\n    scale_kernel(a, 1).launch(grid=(1,), block=(64,))\n"
+
+
+def flydsl(*arguments: object, cwd: pathlib.Path) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FLYDSL_RUNTIME_CACHE_DIR": str(cwd / "cache")}
+    command = [sys.executable, "-m", "flydsl.tools.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, cwd=cwd, env=environment, timeout=200)
+
+
+def texts(done: subprocess.CompletedProcess) -> tuple[int, str, str]:
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.replace("{more}", ""))
+    return path
+
+
+def test_without_a_command_it_says_what_there_is(tmp_path):
+    for arguments in ((), ("cache",)):
+        status, out, err = texts(flydsl(*arguments, cwd=tmp_path))
+        assert (status, out) == (2, "") and "usage: flydsl" in err and "explain" in err
+    status, out, _ = texts(flydsl("--version", cwd=tmp_path))
+    assert status == 0 and out.startswith("flydsl 0.")
+
+
+@pytest.mark.parametrize(
+    ("emit", "start"),
+    [
+        ("origin", b"module attributes {fly.arch"),
+        ("lowered", b"module attributes {fly.arch"),
+        ("llvm", b"; ModuleID"),
+        ("isa", b"\t.amdgcn_target"),
+        ("obj", b"\x7fELF"),
+        ("hsaco", b"\x7fELF"),
+    ],
+)
+def test_every_output_is_all_there_is_on_standard_output(program, emit, start):
+    done = flydsl("compile", "program.py", "--emit", emit, "--arch", "gfx1201", cwd=program.parent)
+    assert done.returncode == 0 and done.stdout.startswith(start), done.stderr.decode()
+    assert b"the program prints" in done.stderr and b"the program prints" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (":scale_kernel", "scale_kernel is a kernel: name the jit function that launches it"),
+        (":nothing", "it has no nothing"),
+        (":np", "np is not a @flyc.jit function"),
+        (":other", "running the file never calls other"),
+        (".missing:scale", "there is no such file"),
+    ],
+)
+def test_functions_are_found_or_named(program, monkeypatch, name, problem):
+    monkeypatch.setenv("FLYDSL_RUNTIME_CACHE_DIR", "")
+    program.write_text(PROGRAM.replace("{more}", OTHER))
+    with pytest.raises(CompileCommandFunction, match=problem):
+        artifact_of(f"{program}{name}", [])
+    with pytest.raises(CompileCommandFunction, match="(?s)2 jit functions.*scale, other"):
+        artifact_of(f"{program}", ["f32[64]"])
+    assert "scale_kernel_0" in artifact_of(f"{program}:other", ["f32[64]"]).isa
+
+
+@pytest.mark.parametrize("argument", ["f32[a]", "i32:x", "f7[3]", "const", "f32[3"])
+def test_bad_arguments(argument):
+    with pytest.raises(CompileCommandArgument):
+        parse_argument(argument)
+
+
+def test_cache_commands(program):
+    folder = program.parent
+    assert texts(flydsl("cache", "list", cwd=folder))[:2] == (0, f"no entry in {folder}/cache\n")
+    for arch in ("gfx942", "gfx950"):
+        assert flydsl("compile", "program.py:scale", "--arch", arch, "-o", "x.s", cwd=folder).returncode == 0
+    status, out, _ = texts(flydsl("cache", "list", cwd=folder))
+    assert status == 0 and len(out.splitlines()) == 2 and "gfx942" in out and "gfx950" in out
+    status, out, _ = texts(flydsl("cache", "explain", "scale", cwd=folder))
+    assert status == 0 and "arch: stored 'gfx942', now 'gfx950'" in out
+    assert texts(flydsl("cache", "explain", "scale", "zz", cwd=folder))[0] == 1
+    status, out, _ = texts(flydsl("cache", "stats", cwd=folder))
+    assert status == 0 and "2 entries" in out
+    assert "removed 2 entries" in texts(flydsl("cache", "clear", cwd=folder))[1]
+
+
+def test_differences_are_cut_to_where_they_are():
+    from flydsl.compiler.disk import explain_difference
+
+    long = "Layout((Sym(32, 1), Sym(32, 1)), (Sym(64, {}), Sym(64, 1), Sym(64, 1), Sym(64, 1), Sym(64, 1)))"
+    (line,) = explain_difference({"arguments": [("a", long.format(16))]}, {"arguments": [("a", long.format(4))]})
+    stored, _, now = line.partition(", now ")
+    assert "Sym(64, 4)" in stored and "Sym(64, 16)" in now and len(line) < 200
+    (line,) = explain_difference({"g": [("a", "x")]}, {"g": []})
+    assert line == "g: a: stored nothing, now 'x'"
+
+
+def test_report(program):
+    status, out, err = texts(flydsl("report", "program.py", "--arch", "gfx942", cwd=program.parent))
+    assert status == 0 and out.startswith("scale_kernel_0 on gfx942") and "the program prints" in err
