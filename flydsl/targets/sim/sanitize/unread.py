@@ -4,7 +4,7 @@ one source line leaves out although it reads the others (opt-in warnings).
 A cell of LDS counts as read when it is read once, in any workgroup and trip, after this store wrote it: a tile that is
 fetched ahead and not used in the end is no finding, a partial sum that the last step forgets is one. A line is judged
 where it is used for the most part: a load that leaves the rest to another line, a store that only other waves read, are
-common.
+common. It is also judged where it reads some elements more often than the usual ones, by as many reads as others lack.
 """
 
 from __future__ import annotations
@@ -95,13 +95,15 @@ class UnreadLds:
 
 
 class ReadMap:
-    """Which bytes of each tensor were read, in all and per source line."""
+    """Which bytes of each tensor were read, in all and per source line, and how often per line."""
 
     def __init__(self) -> None:
         self.shadows: dict[tuple[int, Any], tuple[Any, Shadow, int]] = {}
+        self.counts: dict[tuple[int, Any], np.ndarray] = {}
 
     def note(self, reporter: Any, region: Any, off: Any, nbytes: int, m: Any, site: int) -> None:
         """Mark bytes as read."""
+        self.count((region.number, reporter.line(site)), region, off, nbytes, m)
         for line in (None, reporter.line(site)):
             found = self.shadows.get((region.number, line))
             if found is None:
@@ -109,6 +111,25 @@ class ReadMap:
                 cell = itemsize if itemsize in (1, 2, 4, 8) and region.start % itemsize == 0 else 1
                 found = self.shadows[region.number, line] = region, Shadow(len(region.raw), cell), site
             found[1].set_state(off, nbytes, m, WRITTEN)
+
+    def count(self, key: tuple[int, Any], region: Any, off: Any, nbytes: int, m: Any) -> None:
+        """Count the reads of each byte that an element of a lane begins at."""
+        counts = self.counts.get(key)
+        if counts is None:
+            counts = self.counts[key] = np.zeros(len(region.raw) + 16, np.int32)
+        starts = off if m is None else np.broadcast_to(off, np.broadcast_shapes(off.shape, m.shape))
+        starts = np.ravel(starts if m is None else starts[np.broadcast_to(m, starts.shape)])
+        size = region.allocation.itemsize
+        np.add.at(counts, starts[:, None] + np.arange(0, max(nbytes, size), size), 1)
+
+    def is_uneven(self, key: tuple[int, Any], elements: np.ndarray) -> bool:
+        """Return whether a line reads some elements more often than others and as many not at all: one of its loads goes
+        to the place of another one."""
+        reads = self.counts[key][elements]
+        touched = reads[reads > 0]
+        usual = int(np.median(touched)) if len(touched) else 0
+        excess = int(np.maximum(touched - usual, 0).sum())
+        return 0 < excess == usual * int((reads == 0).sum())
 
     def report(self, launch: Any, text: Any) -> None:
         """Report each tensor that the launch, or one of its lines, read in part; a tensor that the kernel has loads of
@@ -123,8 +144,10 @@ class ReadMap:
             if shadow is None:
                 self.add(launch, site, a, np.ones(a.shape or (a.nbytes // a.itemsize,), bool), "")
                 continue
-            missing = shadow.state.raw[element_cells(a, region, shadow)] != WRITTEN
-            if line is not None and (number in whole or missing.mean() > 1 - MOST_OF_TENSOR):
+            cells = element_cells(a, region, shadow)
+            missing = shadow.state.raw[cells] != WRITTEN
+            is_most = missing.mean() <= 1 - MOST_OF_TENSOR
+            if line is not None and (number in whole or not is_most and not self.is_uneven((number, line), cells << shadow.shift)):
                 continue
             if not missing.any():
                 continue
