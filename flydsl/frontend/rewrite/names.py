@@ -108,6 +108,8 @@ def _visit(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
         n.arguments.update(a.id for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Name))
         if isinstance(node.func, ast.Attribute):
             _method(node.func, n)
+        elif isinstance(node.func, ast.Name):
+            n.changes[(node.func.id, "call", "__call__")] = node.func  # an object that is called may change itself
         _children(node, n, hidden)
     elif kind in _COMPREHENSIONS:
         _comprehension(node, n, hidden)

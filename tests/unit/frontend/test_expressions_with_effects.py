@@ -245,6 +245,25 @@ def closure_list_behind_a_skipped_branch(n, m, k):
     return c, calls[0], a
 
 
+class Accumulator:
+    def __init__(self, zero):
+        self.total, self.log = zero, [zero]
+
+    def __call__(self, x):
+        if x > 3:
+            self.total = self.total + x
+            self.log[0] = self.log[0] + 1
+        return self.total
+
+
+def callable_objects(n, m, k):
+    add = Accumulator(n * 0)
+    r = add(n) if m > 2 else add(m)
+    for i in range(k & 7):
+        add(i)
+    return r, add.total, add.log[0]
+
+
 def recursion(n, m, k):
     return factorial(n, 3), factorial(m, 2)
 
@@ -355,7 +374,7 @@ PROGRAMS = [
     while_condition_calls, while_condition_binds, loop_binds, binding_that_may_not_happen_keeps_the_value, comprehension_and_lambda_bind,
     nonlocal_through_two_functions, nonlocal_in_expression, closure_changes_in_a_branch, closure_counts_in_a_loop,
     closure_list_behind_a_skipped_branch, recursion, partial_map_and_context, patterns, failed_patterns_bind_nothing, patterns_and_jumps,
-    nested_patterns, named_tuples, loop_result_read_in_else_only,
+    nested_patterns, named_tuples, callable_objects, loop_result_read_in_else_only,
 ]  # fmt: skip
 
 
