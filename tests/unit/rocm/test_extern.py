@@ -154,7 +154,7 @@ def test_changed_bitcode_is_another_specialisation(tmp_path, monkeypatch):
 
 
 def test_module_initialisers_run_once_per_module_and_stay_off_the_disk(tmp_path, monkeypatch):
-    from flydsl.runtime.rocm import RocmLoaded
+    from flydsl.runtime import rocm
     from flydsl.targets.rocm import hip
 
     monkeypatch.setenv("FLYDSL_RUNTIME_CACHE_DIR", str(tmp_path / "cache"))
@@ -166,7 +166,8 @@ def test_module_initialisers_run_once_per_module_and_stay_off_the_disk(tmp_path,
     handles = iter([11, 12])
     monkeypatch.setattr(hip, "load_module", lambda code: next(handles))
     monkeypatch.setattr(hip, "get_function", lambda module, name: 5)
-    loaded = RocmLoaded(artifact)
+    monkeypatch.setattr(rocm, "chip_of", lambda device: artifact.arch)
+    loaded = rocm.RocmLoaded(artifact)
     for device in (0, 1, 0, 1):
         loaded.function(device, "extern_kernel_0")
     assert seen == [11, 12]
