@@ -61,6 +61,10 @@ static inline int64_t div_(int64_t a, int64_t b) { return a / b; }
 static inline int64_t floordiv_(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
 static inline int64_t floormod_(int64_t a, int64_t b) { return a - b * floordiv_(a, b); }
 static inline int64_t ceildiv_(int64_t a, int64_t b) { return -floordiv_(-a, b); }
+static inline uint16_t bf16_(double x) {
+  union { float f; uint32_t u; } v; v.f = (float)x;
+  return (uint16_t)(v.f != v.f ? v.u >> 16 | 0x40 : (v.u + 0x7fff + (v.u >> 16 & 1)) >> 16);
+}
 static inline int64_t unsigned_(int64_t x, int width) { return width >= 64 ? x : x & (((int64_t)1 << width) - 1); }
 """
 
@@ -412,7 +416,7 @@ class _CWriter:
             case ast.IfExp(body=a, orelse=b):
                 return self.is_float(a) or self.is_float(b)
             case ast.Call(func=ast.Name(id=name), args=args):
-                return name in ("min", "max") and any(map(self.is_float, args))
+                return name in ("float", "single", "fdiv") or name in ("min", "max") and any(map(self.is_float, args))
         return False
 
     def put(self, text: str) -> None:
@@ -565,6 +569,12 @@ class _CWriter:
                 return f"(int64_t){texts[0]}"
             case "float":
                 return f"(double){texts[0]}"
+            case "single":
+                return f"(double)(float){texts[0]}"
+            case "fdiv":
+                return f"((double){texts[0]} / {texts[1]})"
+            case "bf16":  # its bits
+                return f"bf16_({texts[0]})"
         raise NotExportable(problem=f"its host program calls {name}")
 
 
