@@ -234,12 +234,20 @@ def _copies(values: Sequence[Any]) -> list:
 
 def _call(fn: Callable, names: tuple, values: Sequence[Any]) -> list:
     """Call a branch with (names, *values) or (*values), as its parameters ask, and return the variables after it."""
-    wants = len(inspect.signature(fn).parameters)
-    result = fn(names, *values) if wants == len(values) + 1 else fn(*values) if wants == len(values) else fn()
-    return _named(result, names, list(values))
+    signature = inspect.signature(fn)
+    for given in ((names, *values), tuple(values)):
+        try:
+            signature.bind(*given)
+        except TypeError:
+            continue
+        return _named(fn(*given), names, list(values))
+    return _named(fn(), names, list(values))
 
 
 def _named(result: Any, names: tuple, values: list) -> list:
+    """Return the variables after a branch, which gives them by name or all in order; what it does not give stays."""
+    if isinstance(result, (list, tuple)) and len(result) == len(names):
+        return list(result)
     given = result if isinstance(result, dict) else {}
     return [given.get(n, v) for n, v in zip(names, values)]
 

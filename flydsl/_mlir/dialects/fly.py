@@ -58,10 +58,13 @@ def static(result_type: Any) -> FlyValue:
 
 def extract_aligned_pointer_as_index(result_type: Any, tensor: Any) -> ir.Value:
     """Return the raw pointer of a tensor or pointer: `!llvm.ptr`, of a buffer tensor its resource; an integer type
-    gives the address.
+    gives the address. A raw pointer, such as the first of the values that a tensor is carried as, is taken as it is.
     """
     types, x = current().types, value(tensor)
-    raw = get_buffer_rsrc(x) if _space(x) == BUFFER_DESC else to_llvm_ptr(x)
+    if isinstance(x, ir.Value) and str(x.type).startswith("!llvm.ptr"):
+        raw = x
+    else:
+        raw = get_buffer_rsrc(x) if _space(x) == BUFFER_DESC else to_llvm_ptr(x)
     wanted = lower(result_type)
     if isinstance(wanted, (list, tuple)):
         wanted = wanted[0]

@@ -74,6 +74,13 @@ class Numeric(metaclass=NumericMeta):
                 element.signed,
             )
 
+    def __new__(cls, value: Any = None):
+        if isinstance(value, ir.Value):
+            check_raw(value)
+            if isinstance(value.type, ir.VectorType):
+                return _cast.vector_of(cls, value)  # a raw vector becomes a Vector of this class
+        return _new(cls)
+
     def __init__(self, value: Any):
         _cast.convert_into(self, value)
 

@@ -144,6 +144,13 @@ def raw_class(value: ir.Value) -> type[Numeric]:
     return cls
 
 
+def vector_of(cls: type[Numeric], value: ir.Value) -> Any:
+    """Return a raw vector as a Vector whose elements are converted to `cls`."""
+    from flydsl.expr.vector import Vector
+
+    return Vector(value).to(cls)
+
+
 def convert_into(x: Numeric, value: Any) -> None:
     """Fill the new scalar `x` with `value` converted to its class."""
     cls = x.__class__

@@ -199,8 +199,14 @@ def untyped(x: Any) -> ArithValue:
     return x.ir_value()
 
 
+def _are_indices(x: ArithValue, a: Any, b: Any) -> bool:
+    """Whether a raw `index` meets an integer: their quotient is an index."""
+    return isinstance(x.type, ir.IndexType) and all(y.__class__ is int or (isinstance(y, Numeric) and y.is_integer) for y in (a, b))
+
+
 def _operator(symbol: str, reverse: bool):
     apply = binary(symbol)
+    operator_of_quotient = _operator("//", reverse) if symbol == "/" else None
 
     def operator(self, other):
         if other is None or isinstance(other, (str, list, tuple, dict)):
@@ -208,6 +214,8 @@ def _operator(symbol: str, reverse: bool):
         a, b = (typed(other), typed(self)) if reverse else (typed(self), typed(other))
         if symbol == ">>" and self.signed is None and not reverse:
             return untyped(_arith().shrui(a, b))
+        if symbol == "/" and _are_indices(self, a, b):  # kernels divide raw thread numbers so
+            return operator_of_quotient(self, other)
         result = apply(a, b) if isinstance(a, Numeric) else NotImplemented
         if result is NotImplemented:
             result = _apply(symbol, a, b)
