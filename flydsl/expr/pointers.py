@@ -228,7 +228,9 @@ def element_type(elem: str) -> ir.Type:
 
 
 def ptr_load(ptr: Pointer, result_type: Any = None) -> Any:
-    """Return the element at `ptr`, or what `result_type` says: a scalar class, a Vector alias or an MLIR type."""
+    """Return the element at `ptr`, or what `result_type` says: a scalar class, a Vector alias, an MLIR type, or what has
+    one as `ir_type`.
+    """
     ptr = expect_pointer(ptr, "the operand of ptr_load")
     if result_type is None:
         elem = ptr.plain.elem
@@ -243,7 +245,7 @@ def _load_as(ptr: Pointer, result_type: Any) -> Any:
     from flydsl.expr.vector.core import Vector
 
     alias = isinstance(result_type, type) and issubclass(result_type, Vector)
-    type_ = result_type.ir_type if alias else result_type
+    type_ = getattr(result_type, "ir_type", result_type)  # any class that names an MLIR type so
     if isinstance(type_, ir.Type) and type_ in current().types.by_name.values():
         elem = element_name(type_)
         return wrap_element(elem, emit1("fly.ptr_load", type_, (_of_element(ptr, elem)._raw(),)))

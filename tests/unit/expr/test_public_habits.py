@@ -75,3 +75,19 @@ def test_branches_with_any_number_of_parameters():
 
     expected = np.where(LANES < 8, LANES * 1001, (LANES + 10) * 1000 + 2 * LANES)
     assert np.array_equal(run(kernel), expected)
+
+
+def test_a_class_that_only_names_an_mlir_type():
+    @flyc.kernel
+    def kernel(out: fx.Tensor):
+        class Half:
+            ir_type = fx.Float16.ir_type
+
+        lds = fx.SharedAllocator().allocate(fx.Array[fx.Float16, 64, 16]).peek()
+        lds[fx.thread_idx.x] = fx.Float16(fx.thread_idx.x)
+        fx.gpu.barrier()
+        bytes_ = fx.recast_iter(fx.Uint8, lds.ptr)
+        value = fx.ptr_load(bytes_ + fx.thread_idx.x * 2, result_type=Half)
+        out[fx.thread_idx.x] = value.to(fx.Int32)
+
+    assert np.array_equal(run(kernel), LANES)
