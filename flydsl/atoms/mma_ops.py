@@ -139,6 +139,10 @@ class MmaOp:
         self.row(arch)
         return self
 
+    def check_making(self, arch: str) -> MmaOp:
+        """Return the atom itself where it may be made for `arch`, else refuse like `row`."""
+        return self.check(arch)
+
     def _find(self) -> MatrixRow | None:
         raise NotImplementedError
 
@@ -229,6 +233,15 @@ class MFMA(MmaOp):
 
     def _find(self) -> MatrixRow | None:
         return find("mfma", self.shape_mnk, self.kinds)
+
+    def check_making(self, arch: str) -> MFMA:
+        """Return the atom itself where some chip has it and `arch` has MFMA: kernels make atoms for several chips and use
+        those of one, where `check` judges.
+        """
+        row, chip = self._find(), chips.get(arch).name
+        if row is None or not row.chips or not any(r.family == "mfma" and chip in r.chips for r in ROWS):
+            return self.check(arch)
+        return self
 
     def reads_as_fnuz(self, arch: str) -> bool:
         """Return whether OCP operands are decoded as FNUZ by the chip, which deserves a

@@ -406,7 +406,7 @@ def _shown_op(x: Any) -> str:
 
 
 def make_mma_atom(mma_op_type: MmaOp) -> MmaAtom:
-    """Return the atom of a matrix operation, refused where the chip has no such instruction."""
+    """Return the atom of a matrix operation, refused where the chip has no such instructions."""
     if not isinstance(mma_op_type, MmaOp):
         raise AtomOperation(
             op="make_mma_atom",
@@ -417,7 +417,7 @@ def make_mma_atom(mma_op_type: MmaOp) -> MmaAtom:
     trace = active.trace
     if trace is not None and isinstance(mma_op_type, MFMA) and mma_op_type.reads_as_fnuz(trace.arch):
         _warn_of_fnuz(mma_op_type, trace.arch)
-    return wrap(mma_op_type if trace is None else mma_op_type.check(trace.arch))
+    return wrap(mma_op_type if trace is None else mma_op_type.check_making(trace.arch))
 
 
 def _warn_of_fnuz(op: MFMA, arch: str) -> None:
@@ -443,12 +443,16 @@ def copy_atom_of(x: Any, what: str) -> CopyAtom:
 
 
 def mma_atom_of(x: Any, what: str) -> MmaAtom:
-    """Return an MMA atom, or that of a tiled MMA."""
-    if x.__class__ is MmaAtom:
-        return x
-    if x.__class__ is TiledMma:
-        return x.atom
-    raise AtomExpected(op=what, kind="MmaAtom or TiledMma", got=shown(x) if not isinstance(x, ThrMma) else "ThrMma")
+    """Return an MMA atom, or that of a tiled MMA.
+
+    Raises   AtomExpected; UnsupportedShape: the chip does not have it
+    """
+    if x.__class__ is not MmaAtom and x.__class__ is not TiledMma:
+        raise AtomExpected(op=what, kind="MmaAtom or TiledMma", got=shown(x) if not isinstance(x, ThrMma) else "ThrMma")
+    atom = x if x.__class__ is MmaAtom else x.atom
+    if active.trace is not None:
+        atom.plain.check(active.trace.arch)
+    return atom
 
 
 # --- tiled copies --------------------------------------------------------------------------------------------------

@@ -120,7 +120,8 @@ def MFMA(m: int, n: int, k: int, elem_ty_ab: Any, elem_ty_acc: Any = None) -> at
     Raises   UnsupportedShape, UnsupportedTypes: list what exists
     """
     acc = None if elem_ty_acc is None else element(elem_ty_acc)
-    return _checked(atoms.mfma(m, n, k, element(elem_ty_ab), acc))
+    op, trace = atoms.mfma(m, n, k, element(elem_ty_ab), acc), active.trace
+    return op if trace is None else op.check_making(trace.arch)
 
 
 def MFMA_Scale(

@@ -18,6 +18,7 @@ from flydsl.ir.trace import active, current
 
 _IGNORED = ("loc", "ip")
 _NUMBERS = (int, bool, type(None))
+_CONTROLS = ("cbsz", "abid", "blgp")  # of dense matrix instructions; 0 is none
 
 
 def builder(name: str) -> Callable | None:
@@ -41,6 +42,7 @@ def _make(spec: OpSpec) -> Callable:
     options = {p for p, _, _ in spec.options}
     has_result, op, is_op_class, checked = spec.has_result, spec.op, spec.is_op_class, set()
     total = len(params) + has_result
+    controls = 3 if tuple(p for p, _, _ in params[3:]) == _CONTROLS else -1
 
     def call(*args, **named) -> Any:
         trace = active.trace or current()
@@ -49,6 +51,8 @@ def _make(spec: OpSpec) -> Callable:
             checked.add(trace.arch)
         if len(args) == 2 and isinstance(args[1], (list, tuple)):
             args = (args[0], *args[1])
+            if len(args) + controls == total:  # cbsz, abid and blgp left out
+                args = (*args, *[0] * controls)
         if len(args) != total or not named.keys() <= options:
             args, named = _bind(spec, args, named)
         rest, type_, hint = args, None, None

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 
+import flydsl.expr as fx
 from flydsl.expr import rocdl
 from flydsl.expr.numeric import (
     BFloat16,
@@ -57,7 +58,6 @@ def test_wmma_takes_the_form_of_the_target(body):
     "arch,make",
     [
         ("gfx1201", lambda: rocdl.MFMA(16, 16, 16, Float16)),
-        ("gfx942", lambda: rocdl.MFMA(16, 16, 32, Float16)),
         ("gfx942", lambda: rocdl.WMMA(16, 16, 16, Float16)),
         ("gfx942", lambda: rocdl.cdna4.MFMA_Scale(16, 16, 128, Float8E4M3FN)),
         ("gfx942", lambda: rocdl.BufferCopyLDS128b()),
@@ -69,6 +69,26 @@ def test_chips_without_the_instruction_are_refused(body, arch, make):
     with body(arch):
         with pytest.raises(ValueError, match=arch):
             make()
+
+
+def test_a_matrix_atom_of_a_sister_chip_is_refused_where_it_is_used(body):
+    """Kernels make atoms for gfx942 and gfx950 and use those of one."""
+    with body("gfx942"):
+        atom = fx.make_mma_atom(rocdl.MFMA(16, 16, 32, Float16))
+        with pytest.raises(ValueError, match="does not exist on gfx942; gfx942 has for these element types: 32x32x8, 16x16x16"):
+            fx.make_tiled_mma(atom, fx.make_layout((1, 1, 1), (0, 0, 0)))
+    with body("gfx942"), pytest.raises(ValueError, match="8x8x8"):
+        rocdl.MFMA(8, 8, 8, Float16)
+
+
+def test_controls_of_matrix_instructions_may_be_left_out(body):
+    with body("gfx942"):
+        half = fx.Vector.filled(4, fx.Float16(1.0), Float16).ir_value()
+        sums = fx.Vector.filled(16, fx.Float32(0.0), fx.Float32).ir_value()
+        texts = [str(rocdl.mfma_f32_32x32x8f16(sums.type, [half, half, sums, *rest]).owner) for rest in ((), (0, 0, 0))]
+        assert texts[0].partition("(")[2] == texts[1].partition("(")[2]
+        with pytest.raises(TypeError, match="misses"):
+            rocdl.mfma_f32_32x32x8f16(sums.type, [half, half])
 
 
 def test_no_64_bit_dma_to_lds():
