@@ -116,6 +116,7 @@ class JitFunction:
                         return None
             self._call_slowly(args)
         except Exception as e:
+            __tracebackhide__ = True  # the one frame of ours that is left: pytest leaves it out
             raise trimmed(e)  # noqa: B904  (the same error; what caused it stays chained to it)
         return None
 
@@ -358,6 +359,7 @@ class CompileCallable:
         try:
             return func.compile(args, kwargs)
         except Exception as e:
+            __tracebackhide__ = True
             raise trimmed(e)  # noqa: B904  (the same error)
 
 
