@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import os
+from contextlib import suppress
 
+from flydsl.diag.errors.target import MissingLlvm
 from flydsl.passes.registry import load_passes
+from flydsl.runtime.kinds import may_have_amd_gpu
 from flydsl.utils import env
 
 
@@ -16,7 +16,8 @@ def load_compiler() -> None:
     In the simulator, LLVM is never needed.
     """
     load_passes()
-    if env.compile.compile_only or os.path.exists("/dev/kfd"):
-        importlib.import_module("flydsl.targets.rocm.compile")
-        if importlib.util.find_spec("llvmlite") is not None:  # a compile without it says what is missing
-            importlib.import_module("flydsl.targets.rocm.codegen")
+    if env.compile.compile_only or may_have_amd_gpu():
+        from flydsl.targets.rocm import compile, isolate  # noqa: F401
+
+        with suppress(MissingLlvm):  # a compile says what is missing
+            isolate.load_codegen()

@@ -83,7 +83,7 @@ def _base_pointer(x: Any) -> ir.Value:
             )
         return to_llvm_ptr(x)
     value = operand(x, None, "create_buffer_resource", "memref")
-    return value if _is_raw_pointer(value) else _raw_base(value)
+    return value if is_raw_pointer(value) else _raw_base(value)
 
 
 def _raw_base(value: ir.Value) -> ir.Value:
@@ -100,7 +100,8 @@ def _raw_base(value: ir.Value) -> ir.Value:
     return create_llvm_ptr(value, 1)
 
 
-def _is_raw_pointer(value: ir.Value) -> bool:
+def is_raw_pointer(value: ir.Value) -> bool:
+    """Return whether a raw value is an `!llvm.ptr` of any address space."""
     types = current().types
     pointers = types.memo.get("raw pointers")
     if pointers is None:
@@ -113,7 +114,7 @@ def create_llvm_ptr(value: Any, address_space: int = 0) -> ir.Value:
     if isinstance(value, (Pointer, Tensor)):
         return to_llvm_ptr(value)
     raw = value if isinstance(value, ir.Value) else None if isinstance(value, (int, Numeric)) else operand(value)
-    if raw is not None and _is_raw_pointer(raw):
+    if raw is not None and is_raw_pointer(raw):
         return raw
     return emit1("llvm.inttoptr", current().types.llvm_ptr(address_space), (i64(value if raw is None else raw),))
 

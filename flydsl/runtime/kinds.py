@@ -4,6 +4,7 @@ says which one it is."""
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -95,11 +96,14 @@ def runtime_kind() -> str:
     return kind
 
 
+def may_have_amd_gpu() -> bool:
+    """Return whether the kernel driver of AMD GPUs is loaded; HIP is not asked."""
+    return os.path.exists("/dev/kfd")
+
+
 @functools.lru_cache(maxsize=1)
 def _has_amd_gpu() -> bool:
-    import os
-
-    return os.path.exists("/dev/kfd") and hip_device_count() > 0
+    return may_have_amd_gpu() and hip_device_count() > 0
 
 
 def current_runtime() -> Runtime:

@@ -12,6 +12,7 @@ from flydsl._mlir._expose import lift, lower
 from flydsl.dialects.fly.types import is_fly_type, value_of
 from flydsl.dialects.values import BUFFER_DESC, is_static
 from flydsl.expr import algebra, atoms, int_tuples, layouts, pointers, tensors
+from flydsl.expr.buffer_ops import is_raw_pointer
 from flydsl.expr.enum import AddressSpace, AtomicOp, CachePolicy, GemmTraversalOrder, MmaOperand
 from flydsl.expr.fly_types import IntTupleType, LayoutType, PointerType
 from flydsl.expr.pointers import to_llvm_ptr
@@ -61,7 +62,7 @@ def extract_aligned_pointer_as_index(result_type: Any, tensor: Any) -> ir.Value:
     gives the address. A raw pointer, such as the first of the values that a tensor is carried as, is taken as it is.
     """
     types, x = current().types, value(tensor)
-    if isinstance(x, ir.Value) and str(x.type).startswith("!llvm.ptr"):
+    if isinstance(x, ir.Value) and is_raw_pointer(x):
         raw = x
     else:
         raw = get_buffer_rsrc(x) if _space(x) == BUFFER_DESC else to_llvm_ptr(x)

@@ -103,10 +103,14 @@ _MOST_PRIVATE_BYTES = 32768  # per lane; LLVM refuses far above, and what is nee
 
 
 @functools.cache
-def _codegen() -> ModuleType:
+def load_codegen() -> ModuleType:
+    """Return `codegen`, with llvmlite imported.
+
+    Raises   MissingLlvm
+    """
     try:
         return importlib.import_module("flydsl.targets.rocm.codegen")
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # OSError: its library does not load
         raise MissingLlvm(problem=str(error)) from error
 
 
@@ -116,7 +120,7 @@ def run_codegen(source: CodegenInput, outputs: tuple[str, ...], bitcode: bytes =
     Raises   IntrinsicUnknown, LlvmRejected: LLVM 22.1 refuses the text; CodegenFailed: LLVM gave up on it;
              LlvmOptionBad
     """
-    codegen = _codegen()
+    codegen = load_codegen()
     level = codegen.codegen_level(source.options.opt_level, source.text)
     libraries = source.options.link_libs
     request = codegen.Request(source.cpu, source.options.opt_level, level, outputs, source.text, bitcode, libraries)

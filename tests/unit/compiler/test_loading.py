@@ -1,0 +1,39 @@
+"""What is imported with the package, in fresh processes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+KERNEL = """
+import numpy as np
+@flyc.kernel
+def kernel(x: fx.Tensor):
+    x[fx.thread_idx.x] = 1.0
+@flyc.jit
+def launch(x: fx.Tensor):
+    kernel(x).launch(grid=(1, 1, 1), block=(64, 1, 1))
+launch(np.zeros(64, np.float32))
+"""
+
+
+def run(tmp_path, code: str, **env: str) -> subprocess.CompletedProcess:
+    path = tmp_path / "program.py"
+    path.write_text("import sys\n" + code)
+    cleared = {k: v for k, v in os.environ.items() if k not in ("COMPILE_ONLY", "ARCH")}
+    env = {**cleared, "FLYDSL_RUNTIME_ENABLE_CACHE": "0", **env}
+    return subprocess.run([sys.executable, path], env=env, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.skipif(os.path.exists("/dev/kfd"), reason="an AMD GPU: LLVM is imported")
+def test_the_simulator_does_without_llvm(tmp_path):
+    done = run(tmp_path, f"import flydsl.compiler as flyc, flydsl.expr as fx\n{KERNEL}\nprint('llvmlite' in sys.modules)")
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+def test_without_llvm_the_package_imports_and_a_compile_says_what_is_missing(tmp_path):
+    code = f"sys.modules['llvmlite'] = None\nimport flydsl.compiler as flyc, flydsl.expr as fx\nprint('imported')\n{KERNEL}"
+    done = run(tmp_path, code, COMPILE_ONLY="1", ARCH="gfx942")
+    assert (done.returncode, done.stdout) == (1, "imported\n")
+    assert "FLY_NO_LLVM" in done.stderr and "fix:" in done.stderr
