@@ -1,5 +1,6 @@
 """The `flydsl` command as a new user meets it: what it prints, where, and with which status."""
 
+import argparse
 import os
 import pathlib
 import subprocess
@@ -7,7 +8,8 @@ import sys
 
 import pytest
 
-from flydsl.diag import CompileCommandArgument, CompileCommandFunction
+from flydsl.diag import CompileCommandArgument, CompileCommandFunction, CompileCommandOutput
+from flydsl.tools import compile_command
 from flydsl.tools.compile_command import artifact_of, parse_argument
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -130,3 +132,15 @@ def test_differences_are_cut_to_where_they_are():
 def test_report(program):
     status, out, err = texts(flydsl("report", "program.py", "--arch", "gfx942", cwd=program.parent))
     assert status == 0 and out.startswith("scale_kernel_0 on gfx942") and "the program prints" in err
+
+
+def test_machine_code_does_not_go_to_a_terminal(monkeypatch, tmp_path):
+    monkeypatch.setattr(compile_command, "artifact_of", lambda function, arguments: None)
+    monkeypatch.setattr(compile_command, "emit", lambda artifact, what: b"\x7fELF")
+    monkeypatch.setattr(sys, "stdout", type("Terminal", (), {"isatty": lambda self: True})())
+    args = argparse.Namespace(function="p.py:f", arg=[], arch=None, emit="hsaco", output=None)
+    with pytest.raises(CompileCommandOutput, match="--emit hsaco gives 4 bytes that are no text") as e:
+        compile_command.run(args)
+    assert "fix: write them to a file: -o kernel.hsaco" in str(e.value)
+    args.output = tmp_path / "kernel.hsaco"
+    assert compile_command.run(args) == 0 and args.output.read_bytes() == b"\x7fELF"
