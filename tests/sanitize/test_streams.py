@@ -8,11 +8,12 @@ import pytest
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 import flydsl.sim
-from flydsl.runtime.torch_cuda import simulated_cuda
 from flydsl.targets.sim.known_memory import known
 from flydsl.targets.sim.streams import order
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+simulated_cuda = pytest.importorskip("flydsl.runtime.torch_cuda").simulated_cuda  # imports torch
+
 N = 64
 
 

@@ -553,10 +553,10 @@ def test_exported_files_are_launched_with_the_code_for_the_device(mixed, tmp_pat
 
 
 def test_tuning_results_are_kept_per_chip(mixed, monkeypatch, tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
     from flydsl.autotune import Config, autotune
     from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
 
-    torch = pytest.importorskip("torch", reason="torch is not installed")
     monkeypatch.setenv("FLYDSL_AUTOTUNE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(torch.cuda, "device", lambda index: contextlib.nullcontext())
     tuned = autotune([Config(waves_per_eu=1)], key=["n"], do_bench=lambda call, warmup, rep: call() or 1.0)(make_fill())
