@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from flydsl.compiler.backends import compiling_backend
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
 from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
@@ -11,7 +12,6 @@ from flydsl.ir import Trace, ir, print_op
 from flydsl.ir.verify import verify
 from flydsl.passes.registry import run_pass
 from flydsl.passes.warn_suspicious import check_lowered, check_traced
-from flydsl.pipeline import TO_LOWERED
 from flydsl.utils import env
 from flydsl.utils.logger import log
 
@@ -22,7 +22,10 @@ class MlirCompiler:
     @classmethod
     def compile(cls, module: ir.Module, *, trace: Trace, dumper: Dumper | None, timer: StageTimer) -> ir.Module:
         """Lower a traced module in place and return it."""
-        for pass_name in TO_LOWERED:
+        backend, hints = compiling_backend(trace.arch), CompilationContext.get_compile_hints()
+        backend.lower_compile_hints(module, compile_hints=hints)
+        passes = backend.pipeline_fragments(compile_hints=hints)
+        for pass_name in passes:
             run_pass(pass_name, module, trace.types, trace.arch)
             timer.mark(pass_name)
             if dumper:
@@ -30,7 +33,7 @@ class MlirCompiler:
             if env.debug.print_after_all or env.debug.level >= 5:
                 log.warning("after %s:\n%s", pass_name, print_op(module))
         if env.debug.enable_verifier:
-            verify(module, TO_LOWERED[-1])
+            verify(module, passes[-1] if passes else "tracing")
             timer.mark("verify")
         module.operation.attributes["fly.lowered"] = ir.UnitAttr.get()
         return module

@@ -12,6 +12,7 @@ from typing import Any, overload
 import flydsl
 from flydsl import arch as chips
 from flydsl.compiler.annotations import resolved_annotations
+from flydsl.compiler.backends import backend_key
 from flydsl.compiler.compile_module import MlirCompiler, compile_module  # noqa: F401  (public tests reach it here)
 from flydsl.compiler.context import CompilationContext, ambient, checked_hints
 from flydsl.compiler.disk import disk_cache, disk_key, load_or_compile, version_of
@@ -176,7 +177,7 @@ class JitFunction:
             signatures(arguments),
             (target_arch(), get_rocm_arch()),
             repr(sorted(hints.items())),
-            env.key_values(),
+            (*env.key_values(), *backend_key(target_arch())),
             self.state().captured.digest,
         )
 

@@ -9,6 +9,8 @@ __all__ = [
     "ArgumentCount",
     "ArgumentRange",
     "ArgumentType",
+    "BackendCode",
+    "BackendName",
     "BlockSizeConflict",
     "CompileCommandArgument",
     "CompileCommandFunction",
@@ -216,6 +218,20 @@ class UnsupportedHint(UserError, ValueError):
     what = "compile hint {hint} is not supported on this backend"
     why = "AMD GPUs have no such limit per launch"
     fix = "use `waves_per_eu` to trade registers for occupancy"
+
+
+class BackendName(UserError, ValueError):
+    code = "FLY_BACKEND"
+    what = "there is no compile backend named {name}"
+    why = "registered are: {known}"
+    fix = "correct FLYDSL_COMPILE_BACKEND or the name, or register the class first: flydsl.compiler.backends.register_backend"
+
+
+class BackendCode(UserError, NotImplementedError):
+    code = "FLY_BACKEND_CODE"
+    what = "the compile backend {name} has targets of the family {family}, which no code is generated for"
+    why = "code generation and the simulator take AMD targets; other backends can be registered and asked, but not compiled with"
+    fix = "derive the class from flydsl.compiler.backends.rocm.RocmBackend, or unset FLYDSL_COMPILE_BACKEND"
 
 
 class CompileCommandFunction(UserError, ValueError):
