@@ -8,11 +8,11 @@ instructions also take them as one list.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flydsl.diag import IntrinsicNotOnChip, RocdlArguments
+from flydsl.diag import IntrinsicNotOnChip, RocdlArguments, RocdlOperand, RocdlStatic
 from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.expr.rocdl.attributes import attribute
-from flydsl.expr.rocdl.table import OpSpec, chips_with, lookup
-from flydsl.expr.rocdl.values import operand, result_type, wrapper
+from flydsl.expr.rocdl.table import FLOATS, OpSpec, chips_with, limits, lookup
+from flydsl.expr.rocdl.values import operand, result_type, static_int, wrapper
 from flydsl.ir import emit, emit1, ir
 from flydsl.ir.trace import active, current
 
@@ -41,6 +41,7 @@ def _make(spec: OpSpec) -> Callable:
     attrs = tuple((i, p, mlir, kind) for i, (p, mlir, kind) in enumerate(params) if kind != "")
     options = {p for p, _, _ in spec.options}
     has_result, op, is_op_class, checked = spec.has_result, spec.op, spec.is_op_class, set()
+    floats, bounded = FLOATS.get(spec.name), {}
     total = len(params) + has_result
     controls = 3 if tuple(p for p, _, _ in params[3:]) == _CONTROLS else -1
 
@@ -49,6 +50,8 @@ def _make(spec: OpSpec) -> Callable:
         if trace.arch not in checked:
             check_chip(spec.name, trace.arch)
             checked.add(trace.arch)
+            most = limits(spec.name, trace.arch)
+            bounded[trace.arch] = tuple((i, p, *most[p]) for i, p, _, _ in attrs if p in most)
         if len(args) == 2 and isinstance(args[1], (list, tuple)):
             args = (args[0], *args[1])
             if len(args) + controls == total:  # cbsz, abid and blgp left out
@@ -65,7 +68,12 @@ def _make(spec: OpSpec) -> Callable:
             if isinstance(x, ir.Value):
                 values.append(x)
             else:
-                values.append(operand(x, hint if x.__class__ is float else None, spec.name, p, spec.text))
+                literal = hint if floats or x.__class__ is float else None
+                values.append(operand(x, literal, spec.name, p, spec.text))
+        if floats:
+            _check_floats(spec, floats, type_, values)
+        for i, p, low, high in bounded.get(trace.arch, ()):
+            _check_limits(spec.name, p, rest[i], low, high)
         attributes = _attributes(spec, attrs, rest, named, trace.types.memo) if attrs or named else None
         if not has_result:
             return emit(op, (), values, attributes)
@@ -79,6 +87,37 @@ def _make(spec: OpSpec) -> Callable:
     call.__doc__ = f"Emit `{spec.op}`: {spec.text}."
     call.spec = spec
     return call
+
+
+def _check_limits(name: str, param: str, value: Any, low: int, high: int) -> None:
+    """Refuse a number that the instruction's field does not hold.
+
+    Raises   RocdlStatic
+    """
+    if isinstance(value, ir.Attribute):
+        return
+    number = static_int(value, name, param)
+    if not low <= number <= high:
+        raise RocdlStatic(name=name, param=param, expected=f"integer in [{low}, {high}]", got=number)
+
+
+def _check_floats(spec: OpSpec, floats: tuple[str, ...], type_: ir.Type, values: Sequence[ir.Value]) -> None:
+    """Refuse a result type that the instruction does not have, and operands of another type.
+
+    Raises   RocdlOperand
+    """
+    advice = f"convert with `.to(...)`; the instruction exists for {', '.join(floats)}"
+    if str(type_) not in floats:
+        expected = f"one of {', '.join(floats)}"
+        raise RocdlOperand(
+            name=spec.name, param="res", expected=expected, got=str(type_), signature=spec.text, advice=advice
+        )
+    for (param, _, _), value in zip(spec.params[1:], values):
+        if value.type != type_:
+            expected, got = f"{type_}, the result type", str(value.type)
+            raise RocdlOperand(
+                name=spec.name, param=param, expected=expected, got=got, signature=spec.text, advice=advice
+            )
 
 
 def _attributes(spec: OpSpec, attrs: Sequence[tuple], rest: Sequence[Any], named: dict, memo: dict) -> dict:

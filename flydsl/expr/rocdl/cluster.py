@@ -4,7 +4,7 @@ from typing import Any
 
 from flydsl.expr.numeric import Boolean, Index
 from flydsl.expr.rocdl.build import builder
-from flydsl.expr.rocdl.values import const_i32, dsl, operand
+from flydsl.expr.rocdl.values import const_i32, dsl, operand, require
 from flydsl.expr.rocdl.wave import wave_id
 from flydsl.ir import current, emit, emit1, ir
 
@@ -47,6 +47,7 @@ def is_wave_leader() -> Any:
 
 def cluster_signal_once_per_wg() -> None:
     """Signal the cluster's barrier, by the first wave of the workgroup only."""
+    require("clusters", "cluster.cluster_signal_once_per_wg")
     leader = operand(is_wave_leader())
     op = emit("scf.if", (), (leader,), None, 2)
     trace = current()
@@ -57,6 +58,7 @@ def cluster_signal_once_per_wg() -> None:
 
 def cluster_wait() -> None:
     """Wait until all workgroups of the cluster have signalled."""
+    require("clusters", "cluster.cluster_wait")
     _wait(CLUSTER_BARRIER_ID)
 
 

@@ -264,17 +264,46 @@ _FEATURES: tuple[tuple[str, str], ...] = (
     (r"(global_)?load_(async_)?(to_)?lds|load_async_to_lds|raw_ptr_buffer_load_(async_)?lds", "lds_dma"),
     (r"global_(load_async_to|store_async_from)_lds_.*|(flat|global)_prefetch|s_wait_asynccnt", "async_lds"),
     (r"iglp_opt", "mfma"),
-    (r"permlane(16|32)_swap", "permlane_swap"),
+    (r"permlane32_swap", "cvt_scalef32"),  # gfx950: a wave of 32 lanes has no halves of 32
+    (r"permlane16_swap", "permlane_swap"),
     (r"permlanex?16_var", "split_barrier"),
     (r"permlanex16", "permlanex16"),
     (r"s_wait_tensorcnt|tensor_.*", "tdm"),
-    (r"s_wait_(ds|load|store|exp)cnt", "wait_counters"),
+    (r"s_wait_expcnt", "wmma_gfx12"),
+    (r"s_wait_(ds|load|store)cnt", "wait_counters"),
+    (r"s_waitcnt", "mfma wmma_gfx11 wmma_gfx12"),
+    (r"fdot2", "mfma wmma_gfx11 wmma_gfx12"),
     (r"swmmac_.*x(128|64)_.*", "wmma_gfx1250"),
     (r"swmmac_.*", "wmma_gfx12"),
     (r"dot4_f32_.*", "wmma_gfx12"),
     (r"sudot.*", "wmma"),
     (r"wmma_bf16f32_.*", "wmma_gfx1250"),
 )
+# Arithmetic whose operands all have the type of the result; other types than these end LLVM's process.
+FLOATS = {
+    **dict.fromkeys(("rcp", "rsq", "sqrt"), ("f32", "f16", "f64")),
+    **dict.fromkeys(("exp2", "log", "sin", "cos", "fmed3", "tanh"), ("f32", "f16")),
+}
+# What the field of a compile-time argument holds: (name pattern, argument) -> smallest and largest value. Beyond it LLVM
+# cuts the number off, or ends the process (barrier ids).
+_LIMITS: tuple[tuple[str, str, tuple[int, int]], ...] = (
+    (r"cvt_.*", "byte_sel", (0, 3)),
+    (r"cvt_.*", "src_sel_index", (0, 3)),
+    (r"cvt_.*", "dst_sel_index", (0, 3)),
+    (r"cvt_.*", "scale_sel", (0, 15)),
+    (r"mfma_scale_.*", "opsel_a", (0, 3)),
+    (r"mfma_scale_.*", "opsel_b", (0, 3)),
+    (r"update_dpp", "row_mask", (0, 15)),
+    (r"update_dpp", "bank_mask", (0, 15)),
+    (r"iglp_opt", "variant", (0, 3)),
+    (r"sched_group_barrier", "size", (0, 0x7FFFFFFF)),
+    (r"sched_group_barrier", "group_id", (0, 0x7FFFFFFF)),
+    (r"s_setprio", "priority", (0, 3)),
+    (r"s_nop", "count", (0, 15)),
+    (r"s_wait_.*|wait_asyncmark", "count", (0, 0x7FFF)),
+    (r"s_waitcnt", "bitfield", (0, 0xFFFF)),
+)
+_BARRIER_IDS = {True: (-4, 16), False: (-2, -1)}  # -1 workgroup, -2 trap handler; with clusters -3, -4 and named ones
 _SCALES = "scaleAType:scale_row fmtScaleA:scale_format scaleBType:scale_row fmtScaleB:scale_format reuseA:i1 reuseB:i1"
 _MEMORY = "alias_scopes:raw noalias_scopes:raw tbaa:raw"
 _JOINED = re.compile(r"(wmma_.*)_((?:fp8|bf8)_(?:fp8|bf8))$")
@@ -335,6 +364,15 @@ def chips_with(name: str) -> tuple[str, ...]:
         if re.fullmatch(pattern, name):
             return tuple(c for c in chips.names() if any(chips.get(c).has(f) for f in features.split()))
     return () if name.startswith(("mfma_", "wmma_")) else chips.names()
+
+
+@cache
+def limits(name: str, arch: str) -> dict[str, tuple[int, int]]:
+    """Return (smallest, largest) value of the compile-time arguments of `name` that do not take all numbers."""
+    found = {param: most for pattern, param, most in _LIMITS if re.fullmatch(pattern, name)}
+    if name.startswith("s_barrier_") and "id" in {p for p, _, _ in lookup(name).params}:
+        found["id"] = _BARRIER_IDS[chips.get(arch).has("clusters")]
+    return found
 
 
 @cache

@@ -7,7 +7,7 @@ from flydsl.diag import RocdlOperand
 from flydsl.expr.rocdl.bits import map_words
 from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.intrinsics import call
-from flydsl.expr.rocdl.values import arch_name, dsl, i32, operand, result_type, scalar, static_int
+from flydsl.expr.rocdl.values import arch_name, chip, dsl, i32, operand, result_type, scalar, static_int
 from flydsl.ir import current, emit1
 
 _ballot = builder("ballot")
@@ -25,6 +25,17 @@ def readlane(res: Any, src: Any, lane: Any, **ignored: Any) -> Any:
 
 def ballot(res: Any, pred: Any, **ignored: Any) -> Any:
     """Return the mask of lanes in which `pred` holds; `res` is 64 bits wide, or 32 on chips of wave 32."""
+    signature, types = _ballot.spec.text, current().types
+    type_, wave = result_type(res, "ballot", signature), chip().wave_size
+    if type_ != types.i64 and (type_ != types.i32 or wave == 64):
+        raise RocdlOperand(
+            name="ballot",
+            param="res",
+            expected="64 bits wide" if wave == 64 else "32 or 64 bits wide",
+            got=str(type_),
+            signature=signature,
+            advice=f"ask for fx.Int64: a wave of {arch_name()} has {wave} lanes, one bit each",
+        )
     return _ballot(res, scalar(pred, "Boolean"))
 
 

@@ -328,6 +328,9 @@ s.wait.kmcnt void (#i16)
 [wait_counters & wmma_gfx12]
 s.wait.expcnt void (#i16)
 
+[wmma]
+raw.ptr.buffer.atomic.fmax f32 (f32, p8, i32, i32, #i32)
+
 [wmma_gfx11]
 wmma.f32.16x16x16.f16 v8f32 (v16f16, v16f16, v8f32)
 wmma.f32.16x16x16.bf16 v8f32 (v16i16, v16i16, v8f32)
