@@ -75,7 +75,7 @@ class AssemblyRejected(UserError, ValueError):
 
 class LinkFailed(InternalError, RuntimeError):
     code = "FLY_LINK_FAILED"
-    what = "{tool} failed (exit {status}): {problem}"
+    what = "{tool} failed ({status}): {problem}"
     why = "the object file for {arch} could not be made into a code object"
     fix = "check that the tool knows {arch}: `{command}`"
 

@@ -7,13 +7,14 @@ artifact.kernels["vec_add_0"].args
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flydsl import arch as chips
 from flydsl.arch import Chip
-from flydsl.diag.errors.target import UndefinedSymbol
+from flydsl.diag.errors.target import LinkFailed, MissingLinker, UndefinedSymbol
 from flydsl.ir import ir, make_context
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.rocm import code_object, printf, tools
@@ -37,6 +38,7 @@ class RocmArtifact:
     facts: dict[str, KernelFacts]
     llvm_dialect: str | None = None
     _made: dict[str, Any] = field(default_factory=dict, repr=False)
+    _linker: tools.Job | None = field(default=None, repr=False)
 
     @property
     def llvm_ir(self) -> str:
@@ -78,10 +80,26 @@ class RocmArtifact:
         wanted = ["isa"] if "isa" in outputs else []
         if "obj" in outputs or "hsaco" in outputs:
             wanted.append("isa" if self.source.has_inline_asm else "obj")
-        self._generate(*wanted)
-        for output in ("obj", "hsaco"):
-            if output in outputs:
-                getattr(self, output)
+        with self._linker_ahead("hsaco" in outputs):
+            self._generate(*wanted)
+            for output in ("obj", "hsaco"):
+                if output in outputs:
+                    getattr(self, output)
+
+    @contextmanager
+    def _linker_ahead(self, is_wanted: bool) -> Iterator[None]:
+        """Let the linker start while code is generated inside."""
+        if not is_wanted or "hsaco" in self._made:
+            yield
+            return
+        with suppress(MissingLinker, LinkFailed):  # said when its turn comes: the kernel's own faults come first
+            self._linker = tools.start_linking(self.arch)
+        try:
+            yield
+        finally:
+            if self._linker is not None:  # no object was made for it
+                self._linker.abandon()
+                self._linker = None
 
     def _generate(self, *outputs: str) -> None:
         missing = tuple(o for o in dict.fromkeys(outputs) if o not in self._made)
@@ -102,7 +120,9 @@ class RocmArtifact:
         return self._made[name]
 
     def _link(self) -> bytes:
-        image = tools.link(self.obj, self.arch)
+        obj = self.obj
+        linker, self._linker = self._linker or tools.start_linking(self.arch), None
+        image = linker.finish(obj)
         missing = code_object.undefined_symbols(image)
         if missing:
             raise UndefinedSymbol(arch=self.arch, symbols=missing, symbols_text=", ".join(missing))

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,11 +94,50 @@ def _find_assembler(rocm: str, path: str) -> Tool | None:
     return None
 
 
-def link(obj: bytes, arch: str) -> bytes:
-    """Return the code object (a shared library for the GPU) of one object file."""
-    tool = find_linker()
-    arguments = ("-shared", "--no-undefined", "--build-id=none", "in.o", "-o", "out")
-    return _run((*tool.command, *arguments), {"in.o": obj}, arch)
+class Job:
+    """A tool that reads standard input and writes standard output, started before its input is there.
+
+    Starting a linker takes longer than linking one object: it starts while LLVM generates the code.
+    Raises   LinkFailed: the tool does not start, or refuses its input
+    """
+
+    def __init__(self, command: tuple[str, ...], arch: str) -> None:
+        self._command = command
+        self._arch = arch
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+        except OSError as error:
+            raise self._failed("did not start", str(error)) from error
+
+    def finish(self, content: bytes) -> bytes:
+        """Return what the tool makes of `content`."""
+        try:
+            output, complaint = self._process.communicate(content, timeout=_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.abandon()
+            output, complaint = b"", f"no answer in {_TIMEOUT_S} s".encode()
+        if self._process.returncode or not output:
+            status = f"exit {self._process.returncode}"
+            raise self._failed(status, complaint.decode(errors="replace").strip() or "no output")
+        return output
+
+    def abandon(self) -> None:
+        """End the tool: its input will not come."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _failed(self, status: str, problem: str) -> LinkFailed:
+        tool = os.path.basename(self._command[0])
+        return LinkFailed(tool=tool, status=status, arch=self._arch, problem=problem, command=" ".join(self._command))
+
+
+def start_linking(arch: str) -> Job:
+    """Return the linker, waiting for one object file, of which it makes a code object (a shared library for the GPU).
+
+    Raises   MissingLinker
+    """
+    return Job((*find_linker().command, "-shared", "--no-undefined", "--build-id=none", "/dev/stdin", "-o", "-"), arch)
 
 
 def assemble(isa: str, arch: str, kernel: str = "") -> bytes:
@@ -108,29 +146,12 @@ def assemble(isa: str, arch: str, kernel: str = "") -> bytes:
     Raises   AssemblyRejected: an instruction of an inline assembly that the chip does not have
     """
     tool = find_assembler(kernel)
-    arguments = ("--target=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-c", "in.s", "-o", "out")
+    arguments = ("--target=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-c", "-x", "assembler", "-", "-o", "-")
     try:
-        return _run((*tool.command, *arguments), {"in.s": isa.encode()}, arch)
+        return Job((*tool.command, *arguments), arch).finish(isa.encode())
     except LinkFailed as failed:
-        complaints = re.findall(r"^in\.s:\d+:\d+: error: (.*)\n(.*)", failed.problem, re.MULTILINE)
+        complaints = re.findall(r"^<stdin>:\d+:\d+: error: (.*)\n(.*)", failed.problem, re.MULTILINE)
         if not complaints:
             raise
         text = "; ".join(f"{why}: `{line.strip()}`" for why, line in complaints[:3])
         raise AssemblyRejected(kernel=kernel, arch=arch, problem=text) from failed
-
-
-def _run(command: tuple[str, ...], inputs: dict[str, bytes], arch: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="flydsl-") as folder:
-        for name, content in inputs.items():
-            Path(folder, name).write_bytes(content)
-        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S)
-        output = Path(folder, "out")
-        if result.returncode or not output.exists():
-            raise LinkFailed(
-                tool=os.path.basename(command[0]),
-                status=result.returncode,
-                arch=arch,
-                problem=result.stderr.strip() or "no output",
-                command=" ".join(command),
-            )
-        return output.read_bytes()

@@ -310,6 +310,36 @@ def test_missing_linker(monkeypatch):
         tools._find_linker.cache_clear()
 
 
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("not a program", "did not start"),
+        ("#!/bin/sh\necho no room >&2\nexit 3\n", r"exit 3.*no room"),
+        ("#!/bin/sh\ncat >/dev/null\n", r"exit 0.*no output"),
+    ],
+)
+def test_linker_that_fails(tmp_path, monkeypatch, script, message):
+    linker = tmp_path / "ld.lld"
+    linker.write_text(script)
+    linker.chmod(0o755)
+    monkeypatch.setenv("FLYDSL_LLD", str(linker))
+    with pytest.raises(errors.LinkFailed, match=message):
+        compile_lowered(VECTOR_ADD, "gfx942")
+
+
+def test_the_linker_ends_with_a_failed_code_generation(monkeypatch):
+    from flydsl.targets.rocm import compile as compiling
+    from flydsl.targets.rocm import tools
+
+    started = []
+    start = tools.start_linking
+    monkeypatch.setattr(tools, "start_linking", lambda arch: started.append(start(arch)) or started[0])
+    monkeypatch.setattr(compiling, "run_codegen", lambda *_: (_ for _ in ()).throw(RuntimeError("stop")))
+    with pytest.raises(RuntimeError, match="stop"):
+        compile_lowered(VECTOR_ADD, "gfx942")
+    assert [job._process.returncode for job in started] == [-9]
+
+
 def test_undefined_symbol_is_refused_before_linking():
     text = VECTOR_ADD.replace("gpu.func @vec_add_0", "llvm.func @helper(f32) -> f32\n    gpu.func @vec_add_0", 1).replace(
         "%ok = arith", "%one = arith.constant 1.0 : f32\n      %z = llvm.call @helper(%one) : (f32) -> f32\n      %ok = arith"
