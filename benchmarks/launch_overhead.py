@@ -68,6 +68,9 @@ E hipModuleLaunchKernel(P f, U gx, U gy, U gz, U bx, U by, U bz, U lds, P s, P *
 E hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, P f, int b, size_t s) { *n = 1; return 0; }
 E hipModuleOccupancyMaxPotentialBlockSize(int *g, int *b, P f, size_t s, int l) { *g = 1; *b = 256; return 0; }
 E hipFuncSetAttribute(P f, int a, int v) { return 0; }
+E hipGetDevicePropertiesR0600(char *p, int d) { /* pageableMemoryAccess: host arrays stand in for those of a GPU */
+  memset(p, 0, 1472); p[672] = 1; return 0;
+}
 """
 
 

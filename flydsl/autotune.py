@@ -22,6 +22,7 @@ from typing import Any
 
 from flydsl.arch.boards import board
 from flydsl.runtime.device import chip_for, chosen_for, target_arch
+from flydsl.runtime.kinds import suited_to
 from flydsl.tuning.bench import do_bench
 from flydsl.tuning.config import Config
 from flydsl.utils import env
@@ -98,6 +99,13 @@ class Autotuner:
 
     def resolve_config(self, *args: Any, **kwargs: Any) -> Config:
         """Return the configuration for these arguments; searches if nothing else has one."""
+        named = self._named(args, kwargs)
+        where = _device_of(named)
+        host = [-1] if where is None and any(map(_is_tensor, named.values())) else []
+        with suited_to([where] if where is not None else host):
+            return self._resolved(args, kwargs)
+
+    def _resolved(self, args: tuple, kwargs: dict) -> Config:
         key = self._make_key(args, kwargs)
         force = env.autotune.force
         ref = self._artifact_ref(args, kwargs, required=force)

@@ -53,6 +53,7 @@ class Pattern:
         for (name, argument), value in zip(arguments, args, strict=True):
             writer.argument(name, argument, value)
         self.entries: dict[Any, Callable] = {}
+        self.takes_arrays = arrays
         self.text = writer.text(arrays, where)
         self.array_names = writer.array_names
         namespace: dict[str, Any] = {}

@@ -20,7 +20,7 @@ from flydsl.runtime import host_math
 from flydsl.runtime import stored_artifact as stored
 from flydsl.runtime.disk_cache import Entry
 from flydsl.runtime.host_arrays import HostArray
-from flydsl.runtime.kinds import Loaded, current_runtime
+from flydsl.runtime.kinds import Loaded, current_runtime, suited_to
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.stored_text import run_text
 from flydsl.utils import env
@@ -284,16 +284,20 @@ class CompiledFunction:
         self._call_slowly(args)
 
     def _call_slowly(self, args: tuple) -> None:
-        """Launch with arguments in a form that was not met yet, or refuse them."""
+        """Launch with arguments in a form that was not met yet, or refuse them. Those left out have their defaults."""
         function = self._function
-        typed = map(compiled_argument, args, self._compiled) if len(args) == len(self._compiled) else args
+        if len(args) != self._count:
+            args = function.positional(args, {})
+            if any(call(*args) for call in self._calls):
+                return
+        typed = map(compiled_argument, args, self._compiled)
         arguments = function.wrap_arguments(tuple(typed), {})
         function.check_signature(arguments, self._signatures)
-        function.launch(self.artifact, arguments)
-        pattern = function.pattern(arguments, args, self.artifact)
+        with suited_to(b.device for _, argument in arguments if (b := argument.buffer()) is not None):
+            function.launch(self.artifact, arguments)
+            pattern = function.pattern(arguments, args, self.artifact)
         if pattern is not None and len(self._calls) < MOST_PATTERNS:
             self._calls = (*self._calls, pattern.call)
-            self._count = len(args)
 
     def export_to_c(self, file_path: str, file_name: str, function_prefix: str = "") -> str:
         """Write `<file_name>.o`, `.h`, `.json` and the code object into a folder; return the exported symbol

@@ -29,7 +29,7 @@ from flydsl.ir import Trace, emit, ir
 from flydsl.ir.trace import active
 from flydsl.runtime.device import chip_for, chosen_for, get_rocm_arch, target_arch
 from flydsl.runtime.host_arrays import HostArray, common_device
-from flydsl.runtime.kinds import current_runtime
+from flydsl.runtime.kinds import current_runtime, suited_to
 from flydsl.utils import env
 from flydsl.utils.collector import paused_collector
 from flydsl.utils.logger import log
@@ -139,11 +139,15 @@ class JitFunction:
     def _call_slowly(self, args: tuple) -> None:
         """Call through wrapped arguments, compiling if need be; the next call of this form takes the fast path."""
         arguments = self._wrapped(args)
+        with suited_to(array.device for _, array in _buffers(arguments)):
+            self._launch_compiled(arguments, args)
+
+    def _launch_compiled(self, arguments: Sequence[tuple[str, JitArgument]], args: tuple) -> None:
         artifact = self.artifact_for(arguments)
         if env.compile.compile_only:
             return
         self.launch(artifact, arguments)
-        if not ambient.stack and env.runtime.enable_cache:
+        if not ambient.stack and env.runtime.enable_cache and _has_fast_path(arguments):
             self._remember(self.state(), arguments, args, artifact)
 
     def wrap_arguments(self, args: tuple, kwargs: dict) -> list[tuple[str, JitArgument]]:
@@ -223,8 +227,11 @@ class JitFunction:
         self, arguments: Sequence[tuple[str, JitArgument]], args: Sequence[Any], artifact: CompiledArtifact
     ) -> Pattern | None:
         """Return a fast path for arguments of this form with `artifact` as its entry; None where they have none."""
-        where = current_runtime().device_reader()
-        loaded = artifact.loaded
+        if not _has_fast_path(arguments):
+            return None
+        runtime, loaded = current_runtime(), artifact.loaded
+        known_device = bool(_buffers(arguments)) and not runtime.reads_host_memory()  # that of the arrays, all on a GPU
+        where = None if known_device else runtime.device_reader()
         pattern = Pattern(arguments, args, self._annotations, self.func.__name__, loaded.needs_buffers, where)
         key = pattern.key(*args)
         if key is False:
@@ -234,8 +241,9 @@ class JitFunction:
 
     def _remember(self, state: _State, arguments: Sequence, args: tuple, artifact: CompiledArtifact) -> None:
         """Let the fast path find `artifact` for arguments of this form."""
+        needs_arrays = artifact.loaded.needs_buffers
         for known in state.patterns:
-            key = known.key(*args)
+            key = known.key(*args) if known.takes_arrays == needs_arrays else False
             if key is not False:
                 known.entries[key] = artifact.entry_point(key[0] if isinstance(key, tuple) else key, known.array_names)
                 return
@@ -310,6 +318,11 @@ class JitFunction:
 def _buffers(arguments: Sequence[tuple[str, JitArgument]]) -> list[tuple[str, HostArray]]:
     """Return the memory of those arguments that have some."""
     return [(name, b) for name, argument in arguments if (b := argument.buffer()) is not None]
+
+
+def _has_fast_path(arguments: Sequence[tuple[str, JitArgument]]) -> bool:
+    """Return whether the runtime need not look at the arrays of each call: it may reach only some memory of the host."""
+    return current_runtime().reads_host_memory() or all(array.device >= 0 for _, array in _buffers(arguments))
 
 
 def signatures(arguments: Sequence[tuple[str, JitArgument]]) -> tuple:

@@ -22,7 +22,7 @@ from flydsl.runtime import stored_artifact as stored
 from flydsl.runtime.device import chip_for, chosen_for, target_arch
 from flydsl.runtime.disk_cache import Entry
 from flydsl.runtime.host_arrays import HostArray, common_device, host_array
-from flydsl.runtime.kinds import Loaded, current_runtime
+from flydsl.runtime.kinds import Loaded, current_runtime, suited_to
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.stored_text import run_text
 
@@ -97,6 +97,10 @@ class Exported:
             array = read(self.name, parameter, value, flat)
             if array is not None:
                 buffers.append((parameter["name"], array))
+        with suited_to(array.device for _, array in buffers):
+            self._launch(flat, buffers)
+
+    def _launch(self, flat: list[Any], buffers: list[tuple[str, HostArray]]) -> None:
         with chosen_for(chip_for(common_device(buffers))):
             code = self.code(target_arch())
         runtime = current_runtime()

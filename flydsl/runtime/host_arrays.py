@@ -6,13 +6,13 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from flydsl.diag import DevicesMixed, TensorDtype, TensorMemory
+from flydsl.diag import DevicesMixed, HostMemory, TensorDtype, TensorMemory
 
 TORCH_ELEMENTS = {
     "float16": "f16",
@@ -70,9 +70,43 @@ def common_device(buffers: Iterable[tuple[str, Any]]) -> int | None:
     Raises   DevicesMixed: they are on several GPUs
     """
     devices = {name: array.device for name, array in buffers if array.device >= 0}
+    first = next(iter(devices.values()), None)
     if len(set(devices.values())) > 1:
-        raise DevicesMixed(devices=", ".join(f"{name} on {device}" for name, device in devices.items()))
-    return next(iter(devices.values()), None)
+        where = ", ".join(f"{name} on {device}" for name, device in devices.items())
+        moves = ", ".join(f'`{name}.to("cuda:{first}")`' for name, device in devices.items() if device != first)
+        raise DevicesMixed(devices=where, moves=moves)
+    return first
+
+
+def refuse_host_memory(buffers: Sequence[tuple[str, HostArray]], device: int, reaches: Callable[[int], bool]) -> None:
+    """Refuse arrays on the host that a GPU cannot read; `reaches(address)` says whether it can. Empty ones are not read.
+
+    Raises   DevicesMixed: others are on the GPU; HostMemory: none is
+    """
+    out = [(name, array) for name, array in buffers if array.device < 0 and not _is_reached(array, reaches)]
+    if not out:
+        return
+    advice = ", ".join(_move(name, array, device) for name, array in out)
+    if all(array.device < 0 for _, array in buffers):
+        raise HostMemory(names=", ".join(f"`{name}`" for name, _ in out), device=device, moves=advice)
+    unread = {name for name, _ in out}
+    where = ", ".join(
+        f"{name} on {array.device if array.device >= 0 else 'the host'}"
+        for name, array in buffers
+        if array.device >= 0 or name in unread
+    )
+    raise DevicesMixed(devices=where, moves=advice)
+
+
+def _is_reached(array: HostArray, reaches: Callable[[int], bool]) -> bool:
+    low, high = array.extent_bytes
+    return low == high or reaches(array.address + low) and reaches(array.address + high - 1)
+
+
+def _move(name: str, array: HostArray, device: int) -> str:
+    if isinstance(array.owner, np.ndarray):
+        return f'`torch.from_numpy({name}).to("cuda:{device}")`'
+    return f'`{name}.to("cuda:{device}")` (or, to be read across the bus, `{name}.pin_memory()`)'
 
 
 def host_array(tensor: Any, missing_ok: bool = False) -> HostArray | None:

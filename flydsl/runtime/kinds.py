@@ -1,11 +1,13 @@
 """Where kernels run: registered runtime kinds, `rocm` (HIP), `sim` (the simulator), `null` (nowhere). The first launch
-says which one it is."""
+says which one it is. `auto` is the GPU where there is one, but the simulator for calls with nothing but host memory."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from flydsl.utils import env
@@ -44,6 +46,11 @@ class Runtime(Protocol):
     def device_reader(self) -> Callable[[], int] | None:
         """Return what reads the number of the current device, where it decides which code runs: the devices have
         several chips; else None."""
+        ...
+
+    def reads_host_memory(self) -> bool:
+        """Return whether kernels read any memory of the host. Where they do not, `Loaded.launcher` looks at the arrays of
+        each call, so calls with some on the host have no fast path."""
         ...
 
 
@@ -90,10 +97,37 @@ def runtime_kind() -> str:
     """Return the kind in force: `FLYDSL_RUNTIME_KIND`, or by what the machine has."""
     kind = env.runtime.kind.strip().lower()
     if kind == "auto":
-        kind = "rocm" if _has_amd_gpu() else "sim"
+        kind = _local.kind or ("rocm" if _has_amd_gpu() else "sim")
     if kind not in _kinds:
         raise ValueError(f"FLYDSL_RUNTIME_KIND={kind!r} is not valid: expected one of auto, {', '.join(_kinds)}")
     return kind
+
+
+class _Local(threading.local):
+    kind = ""  # what `auto` means for the call in progress; empty: the machine decides
+
+
+_local = _Local()
+
+
+@contextmanager
+def suited_to(devices: Iterable[int]) -> Iterator[None]:
+    """Let `auto` mean the simulator in this thread for a call whose arrays are all on the host, where no GPU reads them.
+    `devices`: where its arrays are, -1 for the host."""
+    before = _local.kind
+    if not before and env.runtime.kind.strip().lower() == "auto" and _has_amd_gpu() and _only_host(devices):
+        if not current_runtime().reads_host_memory():
+            say_once("the arrays of a call are in host memory: it runs in the simulator; the GPU runs calls with tensors on it")
+            _local.kind = "sim"
+    try:
+        yield
+    finally:
+        _local.kind = before
+
+
+def _only_host(devices: Iterable[int]) -> bool:
+    found = list(devices)
+    return bool(found) and max(found) < 0
 
 
 def may_have_amd_gpu() -> bool:

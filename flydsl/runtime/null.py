@@ -23,6 +23,10 @@ class NullRuntime:
     def device_reader(self) -> None:
         """Return None: there are no devices."""
 
+    def reads_host_memory(self) -> bool:
+        """Return True: nothing is read."""
+        return True
+
 
 class NullLoaded:
     """An artifact that runs nowhere."""

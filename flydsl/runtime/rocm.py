@@ -13,7 +13,7 @@ from typing import Any
 
 from flydsl.diag import ClusterLaunchUnsupported, DeviceChip, KernelArguments
 from flydsl.runtime.driver import driver_gpus
-from flydsl.runtime.host_arrays import common_device
+from flydsl.runtime.host_arrays import common_device, refuse_host_memory
 from flydsl.runtime.host_math import BFloat16
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.rocm import hip
@@ -45,10 +45,24 @@ class RocmRuntime:
         chips = {chip_of(device) for device in range(hip.device_count())}
         return hip.current_device if len(chips) > 1 else None
 
+    def reads_host_memory(self) -> bool:
+        """Return whether every device reads any memory of the host."""
+        return all(map(pages_host_memory, range(hip.device_count())))
+
 
 def chip_of(device: int) -> str:
     """Return the chip of a device: HIP's word, else that of the kernel driver for the same place on the bus."""
     return _chip_of(hip.library(), device)
+
+
+def pages_host_memory(device: int) -> bool:
+    """Return whether kernels on a device may read any memory of the host."""
+    return _pages_host_memory(hip.library(), device)
+
+
+@functools.lru_cache(maxsize=256)
+def _pages_host_memory(library: ctypes.CDLL, device: int) -> bool:
+    return hip.pages_host_memory(device)
 
 
 @functools.lru_cache(maxsize=256)
@@ -80,9 +94,14 @@ class RocmLoaded:
     def launcher(self, buffers: Sequence[tuple[str, Any]]) -> Callable:
         """Return the launch function of one host call, on the device that holds its tensors.
 
-        Raises   DevicesMixed: the tensors are on several devices
+        Raises   DevicesMixed: the tensors are on several devices; HostMemory: they are on the host, out of its reach
         """
-        return self.on_device(common_device(buffers))
+        device = common_device(buffers)
+        if any(array.device < 0 for _, array in buffers):
+            there = hip.current_device() if device is None else device
+            if not pages_host_memory(there):
+                refuse_host_memory(buffers, there, hip.reaches)
+        return self.on_device(device)
 
     def on_device(self, device: int | None) -> Callable:
         """Return the launch function for a device; None is the current one at each launch."""

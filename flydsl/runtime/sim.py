@@ -91,6 +91,10 @@ class SimRuntime:
     def device_reader(self) -> None:
         """Return None: all simulated devices are of one chip."""
 
+    def reads_host_memory(self) -> bool:
+        """Return True."""
+        return True
+
 
 class SimLoaded:
     """The simulator's program of one artifact."""

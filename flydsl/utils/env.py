@@ -170,7 +170,7 @@ class RuntimeEnvManager(EnvManager):
     kind = OptStr(
         "auto",
         "FLYDSL_RUNTIME_KIND",
-        "auto (an AMD GPU, else the simulator), rocm, sim, null (launches do nothing), or a registered kind",
+        "auto (an AMD GPU for tensors on it, else the simulator), rocm, sim, null (launches do nothing), or a registered kind",
         watched=True,
     )
     cache_dir = OptPath("~/.flydsl/cache", "FLYDSL_RUNTIME_CACHE_DIR", "disk cache; empty: none")

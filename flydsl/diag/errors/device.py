@@ -6,6 +6,7 @@ __all__ = [
     "DeviceChip",
     "DevicesMixed",
     "HipFailed",
+    "HostMemory",
     "KernelArguments",
     "MissingHip",
     "SimulatedCudaCapture",
@@ -33,7 +34,14 @@ class DevicesMixed(UserError, ValueError):
     code = "FLY_DEVICES_MIXED"
     what = "the tensors of one launch are on several devices: {devices}"
     why = "a kernel runs on one GPU and reads its memory"
-    fix = "move the tensors to one device"
+    fix = "move the tensors to one device: {moves}"
+
+
+class HostMemory(UserError, ValueError):
+    code = "FLY_HOST_MEMORY"
+    what = "{names}: memory of the host, which GPU {device} cannot read"
+    why = "a kernel reads the GPU's memory, pinned memory of the host, and any memory only where the driver pages it in (APUs, HSA_XNACK=1)"
+    fix = "{moves}; or run in the simulator, which runs on host memory: FLYDSL_RUNTIME_KIND=sim"
 
 
 class DeviceChip(UserError, RuntimeError):

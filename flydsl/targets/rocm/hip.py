@@ -46,12 +46,15 @@ _OPTIONAL: dict[str, tuple] = {  # newer than HIP 6.0, or not in every stand-in
     "hipDrvLaunchKernelEx": (_P, _P, _P, _P),
     "hipGetDevicePropertiesR0600": (_P, _I),
     "hipDeviceGetPCIBusId": (ctypes.c_char_p, _I, _I),
+    "hipHostGetDevicePointer": (_PP, _P, _U),
+    "hipGetLastError": (),
 }
 _SONAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so")
 _ATTRIBUTE_MAX_DYNAMIC_LDS = 8  # hipFuncAttributeMaxDynamicSharedMemorySize
 _ATTRIBUTE_CLUSTER = 4  # hipLaunchAttributeClusterDimension
 _PROPERTIES_BYTES = 8192  # more than hipDeviceProp_tR0600, which has grown at its end
 _CHIP_AT, _CHIP_BYTES = 1160, 256  # gcnArchName in hipDeviceProp_tR0600; test_hip_stub.py lays the header's struct out
+_PAGEABLE_AT = 672  # its pageableMemoryAccess
 
 
 class LaunchAttribute(ctypes.Structure):
@@ -129,14 +132,36 @@ def device_count() -> int:
 
 def chip_name(device: int) -> str:
     """Return the chip of a device, such as gfx942; empty where this HIP does not say it."""
+    name = _properties(device)[_CHIP_AT : _CHIP_AT + _CHIP_BYTES].partition(b"\0")[0].decode(errors="replace")
+    return name.partition(":")[0] if name.startswith("gfx") else ""
+
+
+def pages_host_memory(device: int) -> bool:
+    """Return whether kernels on a device may read any memory of the host: an APU, or HSA_XNACK=1 where it works."""
+    return any(_properties(device)[_PAGEABLE_AT : _PAGEABLE_AT + 4])
+
+
+def _properties(device: int) -> bytes:
+    """Return hipDeviceProp_tR0600 of a device; empty where this HIP does not have it."""
     lib = library()
     if not hasattr(lib, "hipGetDevicePropertiesR0600"):
-        return ""
+        return b""
     properties = ctypes.create_string_buffer(_PROPERTIES_BYTES)
-    if lib.hipGetDevicePropertiesR0600(properties, device):
-        return ""
-    name = properties.raw[_CHIP_AT : _CHIP_AT + _CHIP_BYTES].partition(b"\0")[0].decode(errors="replace")
-    return name.partition(":")[0] if name.startswith("gfx") else ""
+    return b"" if lib.hipGetDevicePropertiesR0600(properties, device) else properties.raw
+
+
+def reaches(address: int) -> bool:
+    """Return whether the current device may read the host's memory at an address: it is pinned, and has this address
+    there, too. A library that cannot be asked is trusted."""
+    lib = library()
+    if not hasattr(lib, "hipHostGetDevicePointer"):
+        return True
+    there = _P()
+    if lib.hipHostGetDevicePointer(ctypes.byref(there), address, 0) == 0:
+        return there.value == address
+    if hasattr(lib, "hipGetLastError"):
+        lib.hipGetLastError()  # forgets the error, which torch's next check would find
+    return False
 
 
 def bus_id(device: int) -> str:

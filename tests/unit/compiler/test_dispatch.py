@@ -136,6 +136,22 @@ def test_keywords_and_defaults(launches) -> None:
     assert len(slow) == 1  # the stream was fx.Stream, now it is None
 
 
+def test_compiled_functions_fill_in_defaults(launches) -> None:
+    """Calls with and without the argument that has a default, in any order; each launches once."""
+    compiled = flyc.compile(fresh(scale), X, X, 1.0, 5)
+    for n in range(1, 4):
+        compiled(X, X, 2.0, n)
+        compiled(X, X, 3.0, n, 77)
+        compiled(X, X, 4.0, n)
+    stream = [launch[-2] for launch in launches]
+    assert stream == [0, 77, 0] * 3
+    assert [launch[-1][-2:] for launch in launches] == [(f, n) for n in range(1, 4) for f in (2.0, 3.0, 4.0)]
+    for args in ((), (X, X, 1.0), (X, X, 1.0, 5, None, 6)):
+        with pytest.raises(TypeError, match="FLY_ARGUMENT_COUNT"):
+            compiled(*args)
+    assert len(launches) == 9
+
+
 def test_wrong_calls_raise_on_the_fast_path(torch) -> None:
     run = fresh(scale)
     run(X, X, 1.0, 5)

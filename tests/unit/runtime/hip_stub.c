@@ -14,6 +14,8 @@ static char text[1 << 20];
 static int length, devices = 1, modules, functions, streams_open, failing_status, fail_after;
 static char failing[64];
 static char chips[8][256], buses[8][32];
+static int pages[8], pinned_count, last_error;
+static struct { uintptr_t first, end; } pinned[16];
 static int module_device[MOST];
 static struct function function_table[MOST];
 static struct layout layouts[MOST];
@@ -34,10 +36,14 @@ static int note(const char *call, const char *rest) {
 const char *stub_log(void) { return text; }
 void stub_reset(int count, loaded_fn callback) {
     length = modules = functions = layout_count = current = failing_status = 0; text[0] = failing[0] = 0;
-    memset(chips, 0, sizeof chips); memset(buses, 0, sizeof buses);
+    memset(chips, 0, sizeof chips); memset(buses, 0, sizeof buses); memset(pages, 0, sizeof pages);
+    pinned_count = last_error = 0;
     devices = count; on_load = callback;
 }
 void stub_chip(int device, const char *name, const char *bus) { strncpy(chips[device], name, 255); strncpy(buses[device], bus, 31); }
+void stub_pages(int device, int answer) { pages[device] = answer; }
+void stub_pin(uintptr_t address, uint64_t bytes) { pinned[pinned_count].first = address; pinned[pinned_count++].end = address + bytes; }
+int stub_last_error(void) { return last_error; }
 void stub_fail(const char *call, int status, int after) { strncpy(failing, call, sizeof failing - 1); failing_status = status; fail_after = after; }
 void stub_layout(const char *name, int bytes, int count, const int *offset, const int *size) {
     struct layout *l = &layouts[layout_count++];
@@ -90,6 +96,7 @@ int hipGetDevicePropertiesR0600(struct properties *p, int device) {
     memset(p, 0, sizeof *p);
     strcpy(p->name, "gfx000 is not its chip");
     strcpy(p->gcn_arch_name, chips[device]);
+    p->pageable = pages[device];
     return 0;
 }
 #endif
@@ -164,6 +171,13 @@ int hipEventRecord(void *event, void *stream) { NOTE("hipEventRecord", "%#lx", (
 int hipEventSynchronize(void *event) { NOTE("hipEventSynchronize", ""); return 0; }
 int hipEventElapsedTime(float *ms, void *a, void *b) { NOTE("hipEventElapsedTime", ""); *ms = 1.5f; return 0; }
 int hipHostMalloc(void **p, size_t bytes, unsigned flags) { NOTE("hipHostMalloc", "%zu", bytes); *p = calloc(1, bytes); return 0; }
+int hipHostGetDevicePointer(void **there, void *here, unsigned flags) {
+    NOTE("hipHostGetDevicePointer", "%u", flags);
+    for (int i = 0; i < pinned_count; i++)
+        if ((uintptr_t)here >= pinned[i].first && (uintptr_t)here < pinned[i].end) { *there = here; return 0; }
+    return last_error = 1;
+}
+int hipGetLastError(void) { int status = last_error; last_error = 0; return status; }
 int hipHostFree(void *p) { NOTE("hipHostFree", ""); free(p); return 0; }
 int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int block, size_t lds) {
     NOTE("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", "%d %zu", block, lds); *n = 4; return 0;

@@ -21,8 +21,16 @@ import pytest
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.compiler.jit_argument import MemRefJitArg
-from flydsl.diag import ClusterLaunchUnsupported, DeviceChip, DevicesMixed, ExportedArch, HipFailed, MissingHip
-from flydsl.runtime import driver, exported, rocm
+from flydsl.diag import (
+    ClusterLaunchUnsupported,
+    DeviceChip,
+    DevicesMixed,
+    ExportedArch,
+    HipFailed,
+    HostMemory,
+    MissingHip,
+)
+from flydsl.runtime import driver, exported, kinds, rocm
 from flydsl.runtime.host_arrays import HostArray
 from flydsl.targets.rocm import hip
 
@@ -70,6 +78,11 @@ class Stub:
         for i in range(devices):
             names = [(given[i] if i < len(given) else "").encode() for given in (chips, buses)]
             self.lib.stub_chip(i, *names)
+
+    def pin(self, array: np.ndarray) -> np.ndarray:
+        """Let devices reach an array on the host."""
+        self.lib.stub_pin(ctypes.c_size_t(array.ctypes.data), ctypes.c_uint64(array.nbytes))
+        return array
 
     def loaded(self, module: int, image: int, size: int) -> None:
         self.images.append(ctypes.string_at(image, size))
@@ -134,6 +147,7 @@ def stand_in(library: pathlib.Path, monkeypatch):
     found = Stub(library)
     found.reset(2)
     rocm._chip_of.cache_clear()
+    rocm._pages_host_memory.cache_clear()
     hip.library.cache_clear()
     monkeypatch.setattr(hip, "candidates", lambda: iter([str(library)]))
     monkeypatch.setenv("FLYDSL_RUNTIME_KIND", "rocm")
@@ -141,6 +155,7 @@ def stand_in(library: pathlib.Path, monkeypatch):
     yield found
     hip.library.cache_clear()
     rocm._chip_of.cache_clear()
+    rocm._pages_host_memory.cache_clear()
 
 
 def on_device(device: int, address: int = 0x7F0000000000, shape: tuple = (64,)) -> MemRefJitArg:
@@ -364,7 +379,7 @@ def test_floats_beyond_the_range_are_infinite(stub, value):
 
 
 def test_numpy_memory_is_passed_by_address(stub):
-    x = np.zeros(64, np.float32)
+    x = stub.pin(np.zeros(64, np.float32))
     make_fill()(x, 1.0, 1)
     assert stub.launches[0]["kernarg"] == stub.expected(
         "fill_kernel_0", [("Q", x.ctypes.data), ("i", 64), ("f", 1.0)]
@@ -409,7 +424,7 @@ def test_each_device_gets_its_module_and_the_current_one_is_restored(stub):
 def test_current_device_is_used_where_no_tensor_says_one(stub):
     fill = make_fill()
     hip.set_device(1)
-    fill(np.zeros(64, np.float32), 1.0, 1)
+    fill(stub.pin(np.zeros(64, np.float32)), 1.0, 1)
     assert stub.launches[0]["device"] == "1"
 
 
@@ -437,6 +452,211 @@ def test_mixed_devices_are_refused(stub):
     with pytest.raises(DevicesMixed):
         add(on_device(1), on_device(0))
     assert len(stub.launches) == 1
+
+
+# --- memory of the host ------------------------------------------------------------------------------------------------
+
+
+def make_add():
+    @flyc.kernel
+    def add_kernel(out: fx.Tensor, x: fx.Tensor):
+        out[fx.thread_idx.x] = out[fx.thread_idx.x] + x[fx.thread_idx.x]
+
+    @flyc.jit
+    def add(out: fx.Tensor, x: fx.Tensor):
+        add_kernel(out, x).launch(grid=(1,), block=(64,))
+
+    return add
+
+
+def test_a_host_array_beside_gpu_tensors_is_refused(stub):
+    add, x = make_add(), np.zeros(64, np.float32)
+    with pytest.raises(DevicesMixed, match="out on 1, x on the host") as caught:
+        add(on_device(1), x)
+    assert '`torch.from_numpy(x).to("cuda:1")`' in str(caught.value) and caught.value.code == "FLY_DEVICES_MIXED"
+    add(on_device(1), on_device(1))
+    with pytest.raises(DevicesMixed, match="out on the host, x on 0"):
+        add(x, on_device(0))
+    assert len(stub.launches) == 1 and stub.lib.stub_last_error() == 0 and hip.current_device() == 0
+
+
+def test_host_tensors_of_torch_are_refused_on_every_path(stub):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
+
+    add = make_add()
+    with SimulatedCuda(2):  # tensors that say they are on a GPU
+        gpu, host = torch.zeros(64, device="cuda:0"), torch.zeros(64)
+        compiled = flyc.compile(add, gpu, gpu)
+        for call in (add, compiled, lambda *args: flyc.compile(add, *args)(*args)):
+            for warm in range(2):
+                call(gpu, gpu)
+                with pytest.raises(DevicesMixed, match="out on 0, x on the host") as caught:
+                    call(gpu, host)
+                assert '`x.to("cuda:0")`' in str(caught.value) and "x.pin_memory()" in str(caught.value)
+                with pytest.raises(HostMemory, match="`out`, `x`: memory of the host, which GPU 0 cannot read"):
+                    call(host, host)
+                with pytest.raises(DevicesMixed):
+                    call(gpu, host.numpy())
+    assert {x["device"] for x in stub.launches} == {"0"}
+
+
+def test_only_host_arrays_on_a_gpu_are_refused(stub, tmp_path):
+    fill, x = make_fill(), np.zeros(64, np.float32)
+    hip.set_device(1)
+    for call in (fill, flyc.compile(fill, x, 1.0, 1)):
+        with pytest.raises(HostMemory, match="`out`: memory of the host, which GPU 1 cannot read") as caught:
+            call(x, 1.0, 1)
+        assert "FLYDSL_RUNTIME_KIND=sim" in str(caught.value)
+    path = tmp_path / "fill.flyc"
+    flyc.export(path, fill, x, 1.0, 1)
+    with pytest.raises(HostMemory, match="`out`"):
+        exported.load(path)(x, 1.0, 1, None)
+    assert not stub.launches and stub.lib.stub_last_error() == 0
+
+
+def test_each_call_is_asked_where_its_array_is(stub):
+    """Pinned and pageable arrays of one form: the form does not tell which it is."""
+    fill, pinned, pageable = make_fill(), stub.pin(np.zeros(64, np.float32)), np.zeros(64, np.float32)
+    compiled = flyc.compile(fill, pinned, 1.0, 1)
+    for call in (fill, compiled, fill, compiled):
+        call(pinned, 1.0, 1)
+        with pytest.raises(HostMemory):
+            call(pageable, 1.0, 1)
+    values = [("Q", pinned.ctypes.data), ("i", 64), ("f", 1.0)]
+    assert [x["kernarg"] for x in stub.launches] == [stub.expected("fill_kernel_0", values)] * 4
+
+
+def test_the_end_of_an_array_counts_too(stub):
+    whole = np.zeros(128, np.float32)
+    stub.pin(whole[:96])
+    fill = make_fill()
+    fill(whole[32:96], 1.0, 1)
+    with pytest.raises(HostMemory):
+        fill(whole[64:], 1.0, 1)
+
+
+def test_pinned_and_empty_arrays_stand_beside_gpu_tensors(stub):
+    add = make_add()
+    for x in (stub.pin(np.zeros(64, np.float32)), np.zeros(0, np.float32)):
+        for _ in range(2):
+            add(on_device(1), x)
+    assert [x["device"] for x in stub.launches] == ["1"] * 4
+
+
+def test_devices_that_page_host_memory_take_all_of_it(stub):
+    stub.lib.stub_pages(1, 1)
+    add, x = make_add(), np.zeros(64, np.float32)
+    add(on_device(1), x)
+    with pytest.raises(DevicesMixed):
+        add(on_device(0), x)
+    add(on_device(1), x)
+    hip.set_device(1)
+    add(x, x)
+    assert [x["device"] for x in stub.launches] == ["1"] * 3
+    hip.set_device(0)
+    with pytest.raises(HostMemory):
+        add(x, x)
+
+
+def test_calls_with_host_arrays_are_fast_where_every_device_pages(stub):
+    for device in range(2):
+        stub.lib.stub_pages(device, 1)
+    fill, x = make_fill(), np.zeros(64, np.float32)
+    fill(x, 1.0, 1)
+    before = len(stub.calls)
+    fill._call_slowly = None
+    fill(x, 1.0, 1)
+    names = [name for name, _ in stub.calls[before:]]
+    assert names == ["hipModuleLaunchKernel"]
+
+
+def test_host_tensors_are_refused_on_machines_of_several_chips(stub, monkeypatch):
+    """There the current device stands in for arrays without one, and its code may be known already."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
+
+    stub.reset(2, ("gfx942", "gfx1100"))
+    rocm._chip_of.cache_clear()
+    rocm._pages_host_memory.cache_clear()
+    monkeypatch.delenv("FLYDSL_GPU_ARCH")
+    fill = make_fill()
+    with SimulatedCuda(2):
+        for device in (0, 1, 0):
+            fill(torch.zeros(64, device=f"cuda:{device}"), 1.0, 1)
+        with pytest.raises(HostMemory):
+            fill(torch.zeros(64), 1.0, 1)
+    assert [x["device"] for x in stub.launches] == ["0", "1", "0"]
+
+
+# --- FLYDSL_RUNTIME_KIND=auto on a machine with GPUs -------------------------------------------------------------------
+
+
+@pytest.fixture
+def auto(stub, monkeypatch):
+    monkeypatch.setenv("FLYDSL_RUNTIME_KIND", "auto")
+    monkeypatch.setattr(kinds, "_has_amd_gpu", lambda: True)
+    monkeypatch.setattr(kinds, "_said", set())
+    return stub
+
+
+def test_calls_with_nothing_but_host_memory_are_simulated(auto, caplog):
+    fill, x = make_fill(), np.zeros(64, np.float32)
+    with caplog.at_level("WARNING", "flydsl"):
+        for value in (1.0, 2.0):
+            fill(x, value, 1)
+            assert (x == value).all()
+    assert sum("it runs in the simulator" in r.message for r in caplog.records) == 1
+    assert not auto.launches
+    fill(on_device(1), 1.0, 1)
+    assert [x["device"] for x in auto.launches] == ["1"]
+    with pytest.raises(DevicesMixed):
+        make_add()(on_device(0), x)
+
+
+def test_one_function_runs_on_both(auto):
+    """The forms of host and GPU tensors of torch are one; the fast path must not take one for the other."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
+
+    fill = make_fill()
+    with SimulatedCuda(2):
+        gpu, host = torch.zeros(64, device="cuda:1"), torch.zeros(64)
+        compiled = flyc.compile(fill, host, 1.0, 1)
+        for number, call in enumerate((fill, compiled, fill, compiled), 1):
+            for value in (number, -number):
+                call(host, float(value), 1, None)
+                assert (host == value).all()
+                call(gpu, float(value), 1, None)
+    values = [[("Q", gpu.data_ptr()), ("i", 64), ("f", float(v))] for n in range(1, 5) for v in (n, -n)]
+    assert [x["kernarg"] for x in auto.launches] == [auto.expected("fill_kernel_0", v) for v in values]
+    fill._call_slowly = compiled._call_slowly = None
+    with SimulatedCuda(2):
+        for call in (fill, compiled):
+            call(host, 1.0, 1, None)
+
+
+def test_exported_files_and_tuning_choose_alike(auto, tmp_path, monkeypatch):
+    from flydsl.autotune import Config, autotune
+
+    fill, x = make_fill(), np.zeros(64, np.float32)
+    path = tmp_path / "fill.flyc"
+    flyc.export(path, fill, x, 1.0, 1)
+    exported.load(path)(x, 3.0, 1, None)
+    assert (x == 3).all()
+    monkeypatch.setenv("FLYDSL_AUTOTUNE_CACHE_DIR", str(tmp_path))
+    tuned = autotune([Config(waves_per_eu=1), Config(waves_per_eu=2)], key=["n"])(fill)
+    tuned(x, 4.0, 1)
+    assert (x == 4).all() and not auto.calls  # by the static cost: nothing is timed
+    (key,) = tuned.cache
+    assert any(part.startswith("_device_sim:") for part in key)
+
+
+def test_devices_that_page_host_memory_run_it_under_auto(auto):
+    for device in range(2):
+        auto.lib.stub_pages(device, 1)
+    make_fill()(np.zeros(64, np.float32), 1.0, 1)
+    assert len(auto.launches) == 1
 
 
 # --- devices of several chips ----------------------------------------------------------------------------------------
@@ -481,7 +701,7 @@ def test_the_second_call_on_each_device_is_fast(mixed):
 
 
 def test_without_gpu_tensors_the_current_device_decides(mixed):
-    fill, x = make_fill(), np.zeros(64, np.float32)
+    fill, x = make_fill(), mixed.pin(np.zeros(64, np.float32))
     for device in (0, 1, 1, 0, 1):
         hip.set_device(device)
         fill(x, 1.0, 1)
@@ -548,6 +768,7 @@ def test_exported_files_are_launched_with_the_code_for_the_device(mixed, tmp_pat
     assert [machine(image) for image in mixed.images] == [MACHINE["gfx1100"], MACHINE["gfx942"]]
     mixed.reset(1, ("gfx1201",))
     rocm._chip_of.cache_clear()
+    rocm._pages_host_memory.cache_clear()
     with pytest.raises(ExportedArch, match="gfx1201"):
         run(on_device(0).array, 1.0, 1, None)
 
