@@ -1,21 +1,25 @@
 """Evaluate oracle records of atoms and partitions: `python -m flydsl.atoms.cases FILE.jsonl`.
 
 Each record is evaluated from its text. Prints every disagreement and, last, `agree N of M,
-documented deviations K`; exit status 0 when nothing else is left. Fields that describe what a
-compiler made of an atom (`memory_ops`, registers and addressing in `isa`) are compared as far
-as the tables state them: names, operand types and constants, mnemonics.
+documented deviations K`; exit status 0 when nothing else is left, 1 when something is, 2 when a
+file cannot be read. Fields that describe what a compiler made of an atom (`memory_ops`, registers
+and addressing in `isa`) are compared as far as the tables state them: names, operand types and
+constants, mnemonics. A line that is no record, and a result that no rule here computes, is a
+disagreement; blank lines and lines that begin with `#` or `//` are not counted.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from flydsl.diag.base import UserError
 from flydsl.layout import (
     ComposedLayout,
     CoordTensor,
+    Layout,
     LayoutError,
     MemRef,
     Ptr,
@@ -61,8 +65,27 @@ def _attempt(make: Callable[[], Any]) -> Any:
     """Return the printed result, None for a refusal."""
     try:
         return make()
-    except (AtomError, LayoutError):
+    except (UserError, LayoutError):
         return None
+
+
+_DIED = ("abort", "fpe", "segv")
+
+
+def _results(r: dict, made: dict[str, Callable[[], Any]]) -> Iterator[Check]:
+    """Yield the recorded results that `made` computes; where the reference's process died, any
+    answer will do.
+    """
+    errors = r.get("errors") or {}
+    for name, make in made.items():
+        if name in r["results"] and errors.get(name) not in _DIED:
+            yield name, _attempt(make), r["results"][name]
+
+
+def _unknown_results(r: dict, known: Iterable[str]) -> Iterator[Check]:
+    """Yield what a record has and nothing here computes."""
+    for name in r["results"].keys() - set(known) - {"props"}:
+        yield name, "not computed by this evaluator", r["results"][name]
 
 
 def _memref(elem: str, space: str, layout: Any) -> str:
@@ -81,41 +104,45 @@ def _coord(base: Any, part: tuple) -> str:
 
 def _tiled_copy(r: dict) -> Iterator[Check]:
     tiled, view, want = parse_tiled_copy(r["tiled"]), parse(r["tensor"]), r["results"]
-    elem = view.ptr.elem
     yield "tiled", tiled.text, r["tiled"]
     yield "props.src", str(tiled.layout_src_tv), want["props"]["tiled_tv_layout_src"]
     yield "props.dst", str(tiled.layout_dst_tv), want["props"]["tiled_tv_layout_dst"]
     if r["thr_layout"] is not None:
-        made = tiled_copy.make_tiled_copy_tv(
-            tiled.atom, parse(r["thr_layout"]), parse(r["val_layout"])
-        )
-        yield "make_tiled_copy_tv", made.text, r["tiled"]
-    identity = make_identity_layout(tuple(size(view.layout[i]) for i in range(2)))
-    for letter, side in (("S", "src"), ("D", "dst")):
+        thr, val = parse(r["thr_layout"]), parse(r["val_layout"])
+        made = _attempt(lambda: tiled_copy.make_tiled_copy_tv(tiled.atom, thr, val).text)
+        yield "make_tiled_copy_tv", made, r["tiled"]
+    parts = {**_parts_of_side(r, tiled, view, "S"), **_parts_of_side(r, tiled, view, "D")}
+    yield from _results(r, parts)
+    elem = view.ptr.elem
 
-        def part(layout: Any, thread: Any, side: str = side) -> tuple:
-            return tiled_copy.partition(tiled, side, layout, thread)
+    def fragment() -> Layout:
+        return _fragment_like(tiled_copy.partition(tiled, "src", view.layout, Sym())[0])
 
-        got = {
-            "": lambda: _moved(view, part(view.layout, Sym())),
-            "_static": lambda: _coord(0, part(view.layout, r["thr"])),
-            "_coord": lambda: _coord((0, 0), part(identity, r["thr"])),
-            "_coord_sym": lambda: _coord((0, 0), part(identity, Sym())),
-        }
-        for suffix, make in got.items():
-            if (name := f"partition_{letter}{suffix}") in want:
-                yield name, _attempt(make), want[name]
-    if "fragment_like" in want:
-        layout = _attempt(
-            lambda: _fragment_like(tiled_copy.partition(tiled, "src", view.layout, Sym())[0])
-        )
-        yield "fragment_like", layout and _memref(elem, "register", layout), want["fragment_like"]
-        if "retile" in want:
-            yield (
-                "retile",
-                layout and _memref(elem, "register", tiled_copy.retile(tiled, layout)),
-                want["retile"],
-            )
+    fragments = {
+        "fragment_like": lambda: _memref(elem, "register", fragment()),
+        "retile": lambda: _memref(elem, "register", tiled_copy.retile(tiled, fragment())),
+    }
+    yield from _results(r, fragments)
+    yield from _unknown_results(r, [*parts, *fragments])
+
+
+def _parts_of_side(r: dict, tiled: Any, view: MemRef, letter: str) -> dict[str, Callable]:
+    """Return the four partitions as source or destination, by name."""
+    side = {"S": "src", "D": "dst"}[letter]
+
+    def part(layout: Any, thread: Any) -> tuple:
+        return tiled_copy.partition(tiled, side, layout, thread)
+
+    def identity() -> Layout:
+        return make_identity_layout(tuple(size(view.layout[i]) for i in range(2)))
+
+    name = f"partition_{letter}"
+    return {
+        name: lambda: _moved(view, part(view.layout, Sym())),
+        f"{name}_static": lambda: _coord(0, part(view.layout, r["thr"])),
+        f"{name}_coord": lambda: _coord((0, 0), part(identity(), r["thr"])),
+        f"{name}_coord_sym": lambda: _coord((0, 0), part(identity(), Sym())),
+    }
 
 
 def _fragment_like(part: Any) -> Any:
@@ -133,51 +160,68 @@ def _tiled_mma(r: dict) -> Iterator[Check]:
     yield "tiled", tiled.text, r["tiled"]
     yield "tile_size_mnk", to_str(tiled.tile_size_mnk), want["props"]["tile_size_mnk"]
     yield "thr_layout_vmnk", str(tiled.thr_layout_vmnk), want["props"]["thr_layout_vmnk"]
+    known: list[str] = []
     for operand in "ABC":
-        yield from _operand(r, tiled, operand)
+        yield (
+            f"props_{operand}",
+            _attempt(lambda operand=operand: str(tiled.tv_layout(operand))),
+            want["props"][f"tiled_tv_layout_{operand.lower()}"],
+        )
+        made = {**_operand(r, tiled, operand), **_operand_copy(r, tiled, operand)}
+        yield from _results(r, made)
+        known += made
+    yield from _unknown_results(r, known)
 
 
-def _operand(r: dict, tiled: Any, operand: str) -> Iterator[Check]:
-    want, layout = r["results"], parse(r["tensors"][operand])
-    elem = r["acc"] if operand == "C" else r["elem"]
-    fragment = tiled_mma.fragment_layout(tiled, operand, layout)
-    copy = tiled_mma.make_tiled_copy_operand(
-        parse_copy_atom(r["copy_atom_C" if operand == "C" else "copy_atom"]), tiled, operand
-    )
+def _fragment_elem(tiled: Any, operand: str) -> str:
+    op = tiled.atom
+    return {"A": op.a, "B": op.b, "C": op.acc}[operand]
+
+
+def _operand(r: dict, tiled: Any, operand: str) -> dict[str, Callable]:
+    """Return the partitions and fragments of an operand, by name."""
+    layout = parse(r["tensors"][operand])
+    elem, own = r["acc"] if operand == "C" else r["elem"], _fragment_elem(tiled, operand)
 
     def part(thread: Any) -> tuple:
         return tiled_mma.partition(tiled, operand, layout, thread)
 
-    def copied(thread: Any) -> tuple:
-        return tiled_copy.partition(copy, "src", layout, thread)
+    def fragment(stages: int | None = None) -> str:
+        return _memref(own, "register", tiled_mma.fragment_layout(tiled, operand, layout, stages))
 
-    got = {
+    def shape() -> str:
+        return to_str(tiled_mma.partition_shape(tiled, operand, layout.shape))
+
+    return {
         f"partition_{operand}": lambda: _memref(elem, _SPACE[operand], part(Sym())[0]),
         f"partition_{operand}_static": lambda: _coord(0, part(r["thr"])),
-        f"partition_shape_{operand}": lambda: (
-            "!fly.int_tuple<"
-            + to_str(tiled_mma.partition_shape(tiled, operand, layout.shape))
-            + ">"
-        ),
-        f"make_fragment_{operand}": lambda: _memref(elem, "register", fragment),
-        f"make_fragment_{operand}_stages": lambda: _memref(
-            elem, "register", tiled_mma.fragment_layout(tiled, operand, layout, r["stages"])
-        ),
-        f"make_tiled_copy_{operand}": lambda: copy.text,
+        f"partition_shape_{operand}": lambda: f"!fly.int_tuple<{shape()}>",
+        f"make_fragment_{operand}": fragment,
+        f"make_fragment_{operand}_stages": lambda: fragment(r["stages"]),
+    }
+
+
+def _operand_copy(r: dict, tiled: Any, operand: str) -> dict[str, Callable]:
+    """Return what the tiled copy of an operand makes, by name."""
+    layout = parse(r["tensors"][operand])
+    elem, own = r["acc"] if operand == "C" else r["elem"], _fragment_elem(tiled, operand)
+    atom = parse_copy_atom(r["copy_atom_C" if operand == "C" else "copy_atom"])
+
+    def copy() -> Any:
+        return tiled_mma.make_tiled_copy_operand(atom, tiled, operand)
+
+    def copied(thread: Any) -> tuple:
+        return tiled_copy.partition(copy(), "src", layout, thread)
+
+    def retiled() -> Any:
+        return tiled_copy.retile(copy(), tiled_mma.fragment_layout(tiled, operand, layout))
+
+    return {
+        f"make_tiled_copy_{operand}": lambda: copy().text,
         f"copy_{operand}_partition_S": lambda: _memref(elem, "shared", copied(Sym())[0]),
         f"copy_{operand}_partition_S_static": lambda: _coord(0, copied(r["thr"])),
-        f"copy_{operand}_retile": lambda: _memref(
-            elem, "register", tiled_copy.retile(copy, fragment)
-        ),
+        f"copy_{operand}_retile": lambda: _memref(own, "register", retiled()),
     }
-    yield (
-        f"props_{operand}",
-        str(tiled.tv_layout(operand)),
-        want["props"][f"tiled_tv_layout_{operand.lower()}"],
-    )
-    for name, make in got.items():
-        if name in want:
-            yield name, _attempt(make), want[name]
 
 
 def _mma_atom(r: dict) -> Iterator[Check]:
@@ -314,28 +358,47 @@ def _tensor_atom(r: dict) -> Iterator[Check]:
 
 
 def evaluate(record: dict) -> tuple[list[Check], set[str]]:
-    """Return (unexplained disagreements, names of the documented deviations met) of a record."""
+    """Return (unexplained disagreements, names of the documented deviations met) of a record.
+
+    A record that cannot be read, or that brings us down, is a disagreement of the field `record`.
+    """
     open_, named = [], set()
-    for check in checks(record):
-        field, ours, recorded = check
-        if ours == recorded:
-            continue
-        if name := find_deviation(record, field, ours, recorded):
-            named.add(name)
-        else:
-            open_.append(check)
+    try:
+        for check in checks(record):
+            field, ours, recorded = check
+            if ours == recorded:
+                continue
+            if name := find_deviation(record, field, ours, recorded):
+                named.add(name)
+            else:
+                open_.append(check)
+    except (UserError, LayoutError) as error:
+        open_.append(("record", f"refused: {error}", "answered"))
+    except Exception as error:  # reported with the line, so that one record does not hide the others
+        open_.append(("record", f"not evaluated: {type(error).__name__}: {error}", "a record of README.md's form"))
     return open_, named
 
 
-def run(path: str, out: Any = sys.stdout) -> int:
+def _read(line: str) -> tuple[list[Check], set[str]]:
+    """Evaluate one line."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return [("line", f"not JSON: {error}", "a record")], set()
+    if not isinstance(record, dict):
+        return [("line", f"a JSON {type(record).__name__}", "a record")], set()
+    return evaluate(record)
+
+
+def run(path: str, out: Any = None) -> int:
     """Evaluate a file and print the verdict; return the exit status."""
     agree = deviating = total = 0
-    with open(path, encoding="utf-8") as lines:
+    with open(path, encoding="utf-8-sig", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
-            if not line.strip():
+            if not line.strip() or line.lstrip().startswith(("#", "//")):
                 continue
             total += 1
-            open_, named = evaluate(json.loads(line))
+            open_, named = _read(line)
             for field, ours, recorded in open_:
                 print(f"line {number}: {field}\n  ours     {ours}\n  recorded {recorded}", file=out)
             for name in sorted(named):
@@ -346,5 +409,21 @@ def run(path: str, out: Any = sys.stdout) -> int:
     return 0 if agree + deviating == total else 1
 
 
+def main(paths: list[str]) -> int:
+    """Evaluate the files and return the worst exit status."""
+    if not paths:
+        print("usage: python -m flydsl.atoms.cases FILE.jsonl ...", file=sys.stderr)
+        return 2
+    status = 0
+    for path in paths:
+        try:
+            status = max(status, run(path))
+        except OSError as error:
+            print(f"{path}: {error.strerror}", file=sys.stderr)
+            status = 2
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(max(run(path) for path in sys.argv[1:]) if sys.argv[1:] else 2)
+    sys.stdout.reconfigure(errors="backslashreplace")
+    sys.exit(main(sys.argv[1:]))

@@ -52,8 +52,10 @@ def _static_mma_thread(r: dict, field: str, ours: Any, recorded: Any) -> bool:
         return False
     operand = field[len("partition_")]
     tiled, layout = parse_tiled_mma(r["tiled"]), parse(r["tensors"][operand])
+    wave, lane = divmod(r["thr"], size(tiled.atom.thr_layout))
+    second, first = divmod(wave, size(tiled.atom_layout[1 if operand == "B" else 0]))
     dealt = tiled_mma.deal(tiled, operand, layout)
-    part, moved = tiled_mma.take_linear(dealt, r["thr"])
+    part, moved = tiled_copy.take_thread(dealt, (lane, (first, second)))
     return recorded == str(CoordTensor(coord_add(0, moved), part))
 
 

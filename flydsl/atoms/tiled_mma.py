@@ -92,10 +92,13 @@ class TiledMma:
         """Extents of what all waves compute in one step."""
         return tuple(self._tile_extent(i) for i in range(3))
 
-    def _tile_extent(self, mode: int) -> int:
+    def tile_entry(self, mode: int) -> Layout | int:
+        """Return what a mode of a tensor is cut by first: its permutation, else the extent of all waves."""
         entry = self.permutation_mnk.modes[mode]
-        if entry is None:
-            return self.atom.shape_mnk[mode] * size(self.atom_layout[mode])
+        return self.atom.shape_mnk[mode] * size(self.atom_layout[mode]) if entry is None else entry
+
+    def _tile_extent(self, mode: int) -> int:
+        entry = self.tile_entry(mode)
         return size(entry) if isinstance(entry, Layout) else entry
 
     @cached_property
@@ -143,7 +146,7 @@ def _deal(layout: Layout, tiled: TiledMma, operand: str) -> Layout:
             reason=f"operand {operand} has two modes or more, got the layout `{layout}`"
         )
     picked = _MODES[operand]
-    permuted = _permute(layout, tuple(tiled.permutation_mnk.modes[i] for i in picked))
+    permuted = logical_divide(layout, make_tile(*(tiled.tile_entry(i) for i in picked)))
     atom_shape = tuple(tiled.atom.shape_mnk[i] for i in picked)
     divided = zipped_divide(permuted, make_tile(*atom_shape))
     lanes, values = layout_modes(composition(divided[0], tiled.atom.layout(operand)))
@@ -155,21 +158,6 @@ def _deal(layout: Layout, tiled: TiledMma, operand: str) -> Layout:
         rests.append(rest)
     thread = from_modes([lanes, from_modes(waves)])
     return from_modes([thread, values, *rests, *rest_modes[2:]])
-
-
-def _permute(layout: Layout, entries: tuple) -> Layout:
-    return (
-        logical_divide(layout, make_tile(*entries))
-        if any(e is not None for e in entries)
-        else layout
-    )
-
-
-def take_linear(dealt: LayoutLike, number: Any) -> tuple[LayoutLike, Any]:
-    """Return (layout, offset) of a dealt layout where `number` counts its thread mode column-
-    major.
-    """
-    return slice_with_offset(dealt, (number, *[None] * (dealt.rank - 1)))
 
 
 def wave_coord(tiled: TiledMma, operand: str, thread: Any) -> IntTuple:
@@ -214,7 +202,7 @@ def staged_fragment(part: LayoutLike, stages: int | None) -> Layout:
     if stages is None:
         return make_fragment_layout_like(part)
     fragment = make_fragment_layout_like(take(part, 0, 3))
-    return append(fragment, Layout(stages, size(fragment)))
+    return append(fragment, Layout(stages, size(fragment) if stages != 1 else 0))
 
 
 @lru_cache(maxsize=4096)
