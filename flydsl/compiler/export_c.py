@@ -50,6 +50,18 @@ extern int hipModuleGetFunction(void **, void *, const char *);
 extern int hipFuncSetAttribute(const void *, int, int);
 typedef unsigned U;
 extern int hipModuleLaunchKernel(void *, U, U, U, U, U, U, U, void *, void **, void **);
+/* HIP_LAUNCH_CONFIG and hipLaunchAttribute; attribute 4 is the cluster size. Absent before HIP 6.5. */
+typedef struct { int id; int pad; union { U cluster[3]; char bytes[64]; } value; } launch_attribute;
+typedef struct { U grid[3], block[3], lds; void *stream; launch_attribute *attributes; U count; } launch_config;
+extern int hipDrvLaunchKernelEx(const launch_config *, void *, void **, void **) __attribute__((weak));
+static inline int launch_(void *function, const U *grid, const U *block, const U *cluster, U lds, void *stream, void **parameters) {
+  if (cluster[0] <= 1 && cluster[1] <= 1 && cluster[2] <= 1)
+    return hipModuleLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], lds, stream, parameters, 0);
+  if (!hipDrvLaunchKernelEx) return 801; /* hipErrorNotSupported */
+  launch_attribute attribute = {4, 0, {{cluster[0], cluster[1], cluster[2]}}};
+  launch_config config = {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, lds, stream, &attribute, 1};
+  return hipDrvLaunchKernelEx(&config, function, parameters, 0);
+}
 #define MOST_DEVICES 64
 static inline int64_t wrap_8(int64_t x) { return (int8_t)x; }
 static inline int64_t wrap_1(int64_t x) { return (x & 1) ? -1 : 0; }
@@ -485,8 +497,6 @@ class _CWriter:
     def launch(self, args: list[ast.expr]) -> None:
         kernel, grid, block, cluster, smem, stream, arguments = args
         name = ast.literal_eval(kernel)
-        if cluster.elts:
-            raise NotExportable(problem=f"kernel {name} is launched in clusters")
         slots = self.infos[name].explicit_args
         self.put("{")
         self.depth += 1
@@ -500,11 +510,11 @@ class _CWriter:
         self.put(f"int64_t lds = {self.text(smem)};")
         self.put("if (grid_x && grid_y && grid_z) {")
         self.put(f"  if (lds > 65536 && (status = hipFuncSetAttribute({function}, 8, (int)lds))) return status;")
-        sizes = ", ".join([*(f"(unsigned)grid_{x}" for x in "xyz"), *(f"(unsigned){self.text(n)}" for n in block.elts)])
-        self.put(
-            f"  status = hipModuleLaunchKernel({function}, {sizes}, (unsigned)lds, "
-            f"(void *){self.text(stream)}, parameters, 0);"
-        )
+        sizes = {"block": block.elts, "cluster": cluster.elts or [ast.Constant(1)] * 3}
+        self.put("  const U grid[] = {(U)grid_x, (U)grid_y, (U)grid_z};")
+        for what, nodes in sizes.items():
+            self.put(f"  const U {what}[] = {{{', '.join(f'(U){self.text(n)}' for n in nodes)}}};")
+        self.put(f"  status = launch_({function}, grid, block, cluster, (U)lds, (void *){self.text(stream)}, parameters);")
         self.put("  if (status) return status;")
         self.put("}")
         self.depth -= 1

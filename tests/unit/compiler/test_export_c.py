@@ -178,6 +178,80 @@ int hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsign
         assert found == seen, (x, y)
 
 
+# --- clusters --------------------------------------------------------------------------------------------------------
+
+CLUSTER_STUB = r"""
+/* HIP_LAUNCH_CONFIG and hipLaunchAttribute as HIP's public header lays them out; 4 is hipLaunchAttributeClusterDimension. */
+struct attribute { int id; char pad[8 - sizeof(int)]; union { char pad[64]; struct { unsigned x, y, z; } cluster; } value; };
+struct config { unsigned gx, gy, gz, bx, by, bz, lds; void *stream; struct attribute *attributes; unsigned count; };
+int hipDrvLaunchKernelEx(const struct config *c, void *f, void **p, void **extra) {
+  printf("clusters: ");
+  for (unsigned i = 0; i < c->count; i++) {
+    struct attribute *a = &c->attributes[i];
+    printf("attribute %d = %u %u %u ", a->id, a->value.cluster.x, a->value.cluster.y, a->value.cluster.z);
+  }
+  return hipModuleLaunchKernel(f, c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->lds, c->stream, p, extra);
+}
+"""
+
+
+@flyc.kernel
+def clustered_scale(a: fx.Tensor, b: fx.Tensor, f: fx.Float32, n: fx.Int32):
+    b[fx.thread_idx.x] = a[fx.thread_idx.x] * f * fx.Float32(n)
+
+
+@flyc.jit
+def clustered(a: fx.Tensor, b: fx.Tensor, f: fx.Float32, n: fx.Int32, c: fx.Int32, stream: fx.Stream = fx.Stream(None)):
+    clustered_scale(a, b, f, n).launch(grid=(n, 4), block=(64,), cluster=(2, 2, 1), smem=512, stream=stream)
+    clustered_scale(a, b, f, n).launch(grid=(n, 4), block=(64,), cluster=(c, 1, 1), stream=stream)
+    clear_kernel(b).launch(grid=(1,), block=(64, 1, 1), stream=stream)
+
+
+COMPILERS = [c for c in ("cc", "clang", "clang-19") if shutil.which(c)] + ["/usr/lib/llvm-19/bin/clang"]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_clusters_are_launched_as_the_python_driver_does(tmp_path, monkeypatch, compiler) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no compiler {compiler}")
+    monkeypatch.setenv("ARCH", "gfx1250")
+    monkeypatch.setenv("CC", compiler)
+    compiled = flyc.compile(clustered, X, X, 1.0, 8, 1, None)
+    compiled.export_to_c(tmp_path, "kernel")
+    main = """
+#include <stdio.h>
+#include "kernel.h"
+int main(void) {
+  clustered_a_layout_t a = {{64}};
+  clustered_b_layout_t b = {{32}};
+  printf("%d\\n", clustered_call_auto((void *)16, &a, (void *)32, &b, 1.5f, 8, 4, (void *)48));
+  printf("%d\\n", clustered_call_auto((void *)16, &a, (void *)32, &b, 1.5f, 0, 1, (void *)48));
+  printf("%d\\n", clustered_call_auto((void *)16, &a, (void *)32, &b, 1.5f, 2, 1, (void *)48));
+  return 0;
+}
+"""
+    (tmp_path / "main.c").write_text(main)
+    sizes, clear = "block 64 1 1", "clear_kernel_2 grid 1 1 1 block 64 1 1 lds 0 stream 0x30"
+    scaled = [f"clustered_scale_{i} grid {{n}} 4 1 {sizes} lds {lds} stream 0x30 args 0x10 64 0x20 32 1.5 {{n}}" for i, lds in enumerate((512, 0))]
+    first, second = (text.format(n=8) for text in scaled)
+    expected = ["load 0", f"clusters: attribute 4 = 2 2 1 {first}", f"clusters: attribute 4 = 4 1 1 {second}", clear, "0", clear, "0"]
+    first, second = (text.format(n=2) for text in scaled)
+    expected += [f"clusters: attribute 4 = 2 2 1 {first}", second, clear, "0"]
+    assert output(tmp_path, compiler, STUB + CLUSTER_STUB) == expected
+    assert output(tmp_path, compiler, STUB)[:2] == ["load 0", "801"]  # a HIP without the call: hipErrorNotSupported
+
+
+def output(folder, compiler: str, stub: str) -> list[str]:
+    """Build main.c with the exported object and a HIP library, which is shared as the real one is; return what it prints."""
+    (folder / "hip.c").write_text(stub)
+    subprocess.check_call([compiler, "-shared", "-fPIC", "-w", folder / "hip.c", "-o", folder / "libhip.so"])
+    flags = ["-Wall", "-Werror", "-std=c11", f"-Wl,-rpath,{folder}"]
+    subprocess.check_call(
+        [compiler, *flags, folder / "main.c", folder / "kernel.o", folder / "libhip.so", "-o", folder / "main"]
+    )
+    return subprocess.run([folder / "main"], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 @pytest.mark.parametrize("name, prefix", [("a/b", ""), ("", ""), ("x", "3"), ("x", "a-b"), ("..", ""), ("x", "__")])
 def test_bad_names(tmp_path, name, prefix) -> None:
     compiled = flyc.compile(scale, X, X, 1.0, 5, 1, None)
