@@ -2,6 +2,7 @@
 them.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from flydsl import layout as la
@@ -33,8 +34,41 @@ def runs_of(view: MemRef, start: int, count: int, rest: tuple = (), widest: int 
         return [
             Run(i, min(step, count - i), laws.at(view, _coord(start + i, rest))) for i in range(0, count, step)
         ]
+    pattern = _pattern_of(view.layout, bool(rest), start, count, widest)
+    if pattern is not None:  # the other modes move all values alike
+        base = la.crd2idx(_coord(start, rest), view.layout)
+        return [Run(i, n, laws.add_offset(view.ptr, _moved(base, delta))) for i, n, delta in pattern]
     indices = [la.crd2idx(_coord(start + i, rest), view.layout) for i in range(count)]
     return [Run(i, n, laws.add_offset(view.ptr, indices[i])) for i, n in _group(indices, widest)]
+
+
+def _moved(base: Any, delta: int) -> Any:
+    return la.int_tuple_add(base, delta) if delta else base
+
+
+def _pattern_of(
+    layout: Any, of_mode_0: bool, start: int, count: int, widest: int
+) -> tuple[tuple[int, int, int], ...] | None:
+    """Return (first, count, distance from the first value in elements) of each run within mode 0 or the whole layout,
+    or None where that is not static or not linear.
+    """
+    if type(layout) is not la.Layout:
+        return None
+    shape, stride = layout.shape, layout.stride
+    if of_mode_0:
+        shape, stride = shape[0], stride[0]
+    if not (la.tuple_is_static(shape) and la.tuple_is_static(stride)):
+        return None
+    return _pattern(shape, stride, start, count, widest)
+
+
+@lru_cache(maxsize=4096)
+def _pattern(shape: Any, stride: Any, start: int, count: int, widest: int) -> tuple[tuple[int, int, int], ...] | None:
+    mode = la.Layout(shape, stride)
+    indices = [la.crd2idx(start + i, mode) for i in range(count)]
+    if not all(type(index) is int for index in indices):
+        return None
+    return tuple((i, n, indices[i] - indices[0]) for i, n in _group(indices, widest))
 
 
 def _coord(value: int, rest: tuple) -> Any:
