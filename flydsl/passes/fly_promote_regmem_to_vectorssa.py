@@ -9,26 +9,32 @@ After   each allocation is cut into the pieces that its accesses need (an access
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+from bisect import bisect_left
 from typing import NamedTuple
 
 from flydsl.dialects import value_of
-from flydsl.ir import Types, ir
-from flydsl.passes.rewriting import Editor, entry_block, functions, visit
+from flydsl.ir import Types, ir, walks
+from flydsl.passes.rewriting import Editor, entry_block, functions
+
+Pieces = list[tuple[int, int]]  # (start, length) of each
 
 
-@dataclass
 class Slot:
     """One promotable allocation: `cuts` are the starts of its pieces, ascending; the last cut is its size."""
 
-    elem: ir.Type
-    size: int
-    cuts: list[int] = field(default_factory=list)
+    def __init__(self, elem: ir.Type, cuts: list[int]):
+        self.elem = elem
+        self.cuts = cuts
+        self._known: dict[tuple[int, int], Pieces] = {}
 
-    def pieces(self, first: int, count: int) -> list[tuple[int, int]]:
-        """Return (start, length) of the pieces that make up an access."""
-        starts = [c for c in self.cuts if first <= c < first + count]
-        return [(s, self.cuts[self.cuts.index(s) + 1] - s) for s in starts]
+    def pieces(self, first: int, count: int) -> Pieces:
+        """Return the pieces that make up an access."""
+        known = self._known.get((first, count))
+        if known is None:
+            inside = self.cuts[bisect_left(self.cuts, first) : bisect_left(self.cuts, first + count) + 1]
+            known = self._known[first, count] = [(s, e - s) for s, e in itertools.pairwise(inside)]
+        return known
 
 
 class Access(NamedTuple):
@@ -39,6 +45,15 @@ class Access(NamedTuple):
     count: int
 
 
+class Step(NamedTuple):
+    """An op that the pass looks at: an access, or an op with accesses inside; `inside` has a plan per block and region."""
+
+    op: ir.Operation
+    access: Access | None
+    inside: tuple[tuple[Plan, ...], ...] = ()
+
+
+Plan = list[Step]  # of one block, in order
 State = dict[tuple[int, int], ir.Value]  # (id of slot, start of piece) -> current value
 
 
@@ -59,12 +74,14 @@ class _Promotion:
         self.pointers: dict[ir.Value, tuple[Slot, int]] = {}  # by value: an op's hash changes with its operands
         self.slots: list[Slot] = []
         self.chains: list[ir.Operation] = []
+        self._numbers: dict[int, ir.Attribute] = {}
 
     def run(self) -> None:
-        visit(self.entry, lambda op: self._collect(op) if op.name == "fly.alloca" else None)
+        for alloca in walks.collect(self.entry.owner.operation, {"fly.alloca"}):
+            self._collect(alloca)
         if not self.slots:
             return
-        self._block(self.entry, {})
+        self._block(self._plan(self.entry), {})
         for op in reversed(self.chains):
             op.erase()
 
@@ -80,8 +97,7 @@ class _Promotion:
         size = ir.IntegerAttr(alloca.attributes["elems"]).value
         if any(_elem_type(op) != elem or first < 0 or first + n > size for op, first, n in accesses):
             return
-        slot = Slot(elem, size)
-        slot.cuts = sorted({0, size, *(f for _, f, _ in accesses), *(f + n for _, f, n in accesses)})
+        slot = Slot(elem, sorted({0, size, *(f for _, f, _ in accesses), *(f + n for _, f, n in accesses)}))
         self.slots.append(slot)
         self.chains += chain
         for pointer, first in pointers:
@@ -93,24 +109,35 @@ class _Promotion:
         found = None if place is None else self.pointers.get(op.operands[place])
         return None if found is None else Access(*found, _count(op))
 
-    # Rewriting
-
-    def _block(self, block: ir.Block, state: State) -> None:
-        """Rewrite the accesses of a block; `state` is updated to what holds at its end."""
-        for view in list(block.operations):
+    def _plan(self, block: ir.Block) -> Plan:
+        plan = []
+        for view in block.operations:
             op = view.operation
             access = self._access(op)
+            if access is not None:
+                plan.append(Step(op, access))
+            elif len(op.regions):
+                inside = tuple(tuple(self._plan(inner) for inner in region.blocks) for region in op.regions)
+                if any(map(any, inside)):
+                    plan.append(Step(op, None, inside))
+        return plan
+
+    # Rewriting
+
+    def _block(self, plan: Plan, state: State) -> None:
+        """Rewrite the accesses of a block; `state` is updated to what holds at its end."""
+        for step in plan:
+            op, access, inside = step
             if access is not None:
                 if op.name == "fly.ptr_load":
                     self._load(op, access, state)
                 else:
                     self._store(op, access, state)
             elif op.name in _STRUCTURED:
-                _STRUCTURED[op.name](self, op, state)
+                _STRUCTURED[op.name](self, step, state)
             else:
-                for region in op.regions:
-                    for inner in region.blocks:
-                        self._block(inner, state)
+                for inner in itertools.chain.from_iterable(inside):
+                    self._block(inner, state)
 
     def _load(self, op: ir.Operation, access: Access, state: State) -> None:
         self.editor.before(op)
@@ -134,8 +161,6 @@ class _Promotion:
             part = value
             if is_vector and n != access.count:
                 part = self._extract(value, start - access.first, n, access.slot.elem)
-            elif not is_vector:
-                part = value
             state[(id(access.slot), start)] = part if n > 1 else self._as(part, 1, False, access.slot.elem)
         op.erase()
 
@@ -171,45 +196,53 @@ class _Promotion:
         return self.editor.value("vector.extract_strided_slice", self.types.vector(n, elem), [v], attrs)
 
     def _ints(self, value: int) -> ir.Attribute:
-        return ir.ArrayAttr.get([ir.IntegerAttr.get(self.types.i64, value)])
+        known = self._numbers.get(value)
+        if known is None:
+            known = self._numbers[value] = ir.ArrayAttr.get([ir.IntegerAttr.get(self.types.i64, value)])
+        return known
 
     # Structured control flow
 
-    def _written(self, op: ir.Operation) -> list[tuple[Slot, int, int]]:
+    def _written(self, step: Step) -> list[tuple[Slot, int, int]]:
         """Return the pieces (slot, start, length) that are stored to inside an op, in a fixed order."""
         found: dict[tuple[int, int], tuple[Slot, int, int]] = {}
 
-        def look(inner: ir.Operation) -> None:
-            access = self._access(inner)
-            if access is not None and inner.name == "fly.ptr_store":
-                for start, n in access.slot.pieces(access.first, access.count):
-                    found.setdefault((id(access.slot), start), (access.slot, start, n))
+        def look(plan: Plan) -> None:
+            for op, access, inside in plan:
+                if access is None:
+                    for inner in itertools.chain.from_iterable(inside):
+                        look(inner)
+                elif op.name == "fly.ptr_store":
+                    for start, n in access.slot.pieces(access.first, access.count):
+                        found.setdefault((id(access.slot), start), (access.slot, start, n))
 
-        for region in op.regions:
-            for block in region.blocks:
-                visit(block, look)
+        for inner in itertools.chain.from_iterable(step.inside):
+            look(inner)
         order = {id(slot): i for i, slot in enumerate(self.slots)}
         return sorted(found.values(), key=lambda p: (order[id(p[0])], p[1]))
+
+    def _only_read(self, step: Step, state: State) -> None:
+        """Rewrite an op that stores nothing: it carries no values."""
+        for inner in itertools.chain.from_iterable(step.inside):
+            self._block(inner, dict(state))
 
     def _current(self, op: ir.Operation, pieces: list, state: State) -> list[ir.Value]:
         self.editor.before(op)
         return [self._piece(slot, start, n, state) for slot, start, n in pieces]
 
-    def _if(self, op: ir.Operation, state: State) -> None:
-        pieces = self._written(op)
+    def _if(self, step: Step, state: State) -> None:
+        op, pieces = step.op, self._written(step)
         if not pieces:
-            for region in op.regions:
-                for block in region.blocks:
-                    self._block(block, dict(state))
+            self._only_read(step, state)
             return
         before = self._current(op, pieces, state)
         keys = [(id(s), start) for s, start, _ in pieces]
         ends = []
-        for region in op.regions:
+        for plans in step.inside:
             inner = dict(state)
-            for block in region.blocks:
-                self._block(block, inner)
-            ends.append([inner[k] for k in keys] if len(region.blocks) else before)
+            for plan in plans:
+                self._block(plan, inner)
+            ends.append([inner[k] for k in keys] if plans else before)
         types = [r.type for r in op.results] + [v.type for v in before]
         new = self.editor.before(op).op("scf.if", types, list(op.operands), _attrs(op), regions=2)
         for region, old, values in zip(new.regions, op.regions, ends, strict=True):
@@ -222,42 +255,42 @@ class _Promotion:
                 self.editor.at_end(block, op.location).op("scf.yield", (), values)
         self._take_results(op, new, keys, state)
 
-    def _for(self, op: ir.Operation, state: State) -> None:
-        pieces = self._written(op)
-        body = op.regions[0].blocks[0]
+    def _for(self, step: Step, state: State) -> None:
+        op, pieces = step.op, self._written(step)
         if not pieces:
-            self._block(body, dict(state))
+            self._only_read(step, state)
             return
+        body = op.regions[0].blocks[0]
         before = self._current(op, pieces, state)
         keys = [(id(s), start) for s, start, _ in pieces]
         inner = dict(state)
         for key, v in zip(keys, before, strict=True):
             inner[key] = body.add_argument(v.type, op.location)
-        self._block(body, inner)
+        self._block(step.inside[0][0], inner)
         types = [r.type for r in op.results] + [v.type for v in before]
         new = self.editor.before(op).op("scf.for", types, [*op.operands, *before], _attrs(op), regions=1)
         body.append_to(new.regions[0])
         _extend_terminator(body, [inner[k] for k in keys])
         self._take_results(op, new, keys, state)
 
-    def _while(self, op: ir.Operation, state: State) -> None:
-        pieces = self._written(op)
-        first, second = (region.blocks[0] for region in op.regions)
+    def _while(self, step: Step, state: State) -> None:
+        op, pieces = step.op, self._written(step)
         if not pieces:
-            self._block(first, dict(state))
-            self._block(second, dict(state))
+            self._only_read(step, state)
             return
+        first, second = (region.blocks[0] for region in op.regions)
+        first_plan, second_plan = (plans[0] for plans in step.inside)
         before = self._current(op, pieces, state)
         keys = [(id(s), start) for s, start, _ in pieces]
         types = [r.type for r in op.results] + [v.type for v in before]
         inner = dict(state)
         for key, v in zip(keys, before, strict=True):
             inner[key] = first.add_argument(v.type, op.location)
-        self._block(first, inner)
+        self._block(first_plan, inner)
         at_condition = [inner[k] for k in keys]
         for key, v in zip(keys, before, strict=True):
             inner[key] = second.add_argument(v.type, op.location)
-        self._block(second, inner)
+        self._block(second_plan, inner)
         new = self.editor.before(op).op("scf.while", types, [*op.operands, *before], _attrs(op), regions=2)
         first.append_to(new.regions[0])
         second.append_to(new.regions[1])
@@ -291,12 +324,12 @@ def _extend_terminator(block: ir.Block, values: list[ir.Value]) -> None:
 
 def _elem_type(op: ir.Operation) -> ir.Type:
     type_ = op.result.type if op.name == "fly.ptr_load" else op.operands[0].type
-    return ir.VectorType(type_).element_type if isinstance(type_, ir.VectorType) else type_
+    return type_.element_type if isinstance(type_, ir.VectorType) else type_
 
 
 def _count(op: ir.Operation) -> int:
     type_ = op.result.type if op.name == "fly.ptr_load" else op.operands[0].type
-    return ir.VectorType(type_).shape[0] if isinstance(type_, ir.VectorType) else 1
+    return type_.shape[0] if isinstance(type_, ir.VectorType) else 1
 
 
 _PLACES = {"fly.ptr_load": 0, "fly.ptr_store": 1}  # where the pointer stands among the operands
