@@ -95,7 +95,10 @@ def barrier(*_: Any, **__: Any) -> None:
 
 
 def shuffle(value: Any, offset: Any, width: Any, mode: str = "xor") -> Any:
-    """Return `value` as another lane has it; `mode` is xor, up, down or idx, and lanes stay in groups of `width`."""
+    """Return `value` as another lane has it; `mode` is xor, up, down or idx, and lanes stay in groups of `width`.
+
+    Outside of the group a lane gets its own value. A lane that is off gives 0 (for up and down: the own value).
+    """
     mode = str(getattr(mode, "name", mode)).lower()
     if mode not in ("xor", "up", "down", "idx"):
         raise ShuffleMode(mode=mode)
@@ -164,7 +167,7 @@ def shuffle_down(value: Any, offset: Any, width: Any) -> Any:
 
 
 def shuffle_idx(value: Any, lane: Any, width: Any) -> Any:
-    """Return the value of lane `lane`."""
+    """Return the value of lane `lane` of the group."""
     return shuffle(value, lane, width, "idx")
 
 

@@ -314,6 +314,34 @@ def shuffled(mode, width):
     return want
 
 
+def in_a_branch(mode):
+    @flyc.jit
+    def body(i, x, k, out):
+        value, offset = x[i], k[i]
+        out[i] = fx.Int32(7)
+        if i % 3 != 0:
+            out[i] = gpu.shuffle(value, offset, 32, mode)
+
+    return body
+
+
+def shuffled_in_a_branch(mode):
+    def want(n, x, k):
+        active = np.arange(LANES) % 3 != 0
+
+        def one(lane, w, o, a):
+            first, off = lane - lane % 32, int(o[lane])
+            src = {"xor": lane ^ off, "up": lane - off, "down": lane + off, "idx": first + off % 32}[mode]
+            src = src if first <= src < first + 32 else lane
+            if not a[lane]:
+                return 7
+            return w[src] if a[src] else w[lane] if mode in ("up", "down") else 0
+
+        return np.array(by_wave(one, n, x, k, active), np.int32)
+
+    return want
+
+
 SHUFFLES = [
     Case(f"shuffle {mode} {width} {x.dtype}", put(lambda i, x, k, mode=mode, width=width: gpu.shuffle(x, k, width, mode)), (x, OFFSETS % width),
          shuffled(mode, width))
@@ -323,6 +351,9 @@ SHUFFLES = [
     Case(f"shuffle_{mode}", put(lambda i, x, k, mode=mode: getattr(gpu, f"shuffle_{mode}")(x, fx.Int32(3), 16)), (x, OFFSETS),
          lambda n, x, k, mode=mode: shuffled(mode, 16)(n, x, np.full_like(k, 3)))
     for mode, x in (("xor", HALVES), ("up", WIDE), ("down", X.astype(np.int8)), ("idx", FLOATS.astype(np.float64)))
+] + [
+    Case(f"shuffle {mode} in a branch", in_a_branch(mode), (X, OFFSETS % 32), shuffled_in_a_branch(mode))
+    for mode in ("xor", "up", "down", "idx")
 ] + [
     Case("shuffle default mode and keywords", put(lambda i, x: gpu.shuffle(value=x, offset=1, width=32)), (X,),
          lambda n, x: np.array(by_wave(lambda k, w: w[k ^ 1], n, x))),
@@ -375,7 +406,7 @@ def test_geometry(arch):
 
 WAVE_ID = Case(
     "wave_id", put(lambda i, x: R.wave_id() + x * 0), (X,), lambda n, x: (np.arange(LANES) // n).astype(np.int32),
-    "ttmp8", ("gfx1201", "gfx1250"), emulate=False,
+    "ttmp8", ("gfx1201", "gfx1250"), not_emulated="the launch leaves ttmp8 unset",
 )  # fmt: skip
 
 
@@ -414,3 +445,5 @@ def test_comparison_sees_differences():
     with pytest.raises(AssertionError):
         same(np.float32([1.0]), np.nextafter(np.float32([1.0]), 2) * 2, 1)
     same(np.nextafter(np.float32([1.0]), np.float32(2)), np.float32([1.0]), 1)
+
+CASES = [*READS, *PERMUTES, *DPP, *FORMS, *SWAPS, *SHUFFLES, WAVE_ID]

@@ -36,22 +36,32 @@ def test_shuffle_modes_inside_groups(arch: str, mode: str, width: int) -> None:
     assert apply(ops, "i32", X, arch=arch).tolist() == by_wave(one, size)
 
 
-def test_inactive_sources_give_the_own_value() -> None:
-    ops = """
+@pytest.mark.parametrize("mode", ["xor", "down", "up", "idx"])
+def test_inactive_sources(mode: str) -> None:
+    """xor and idx give 0, as ds_bpermute and DPP do; up and down the lane's own value."""
+    ops = f"""
       %c3 = arith.constant 3 : i32
       %c0 = arith.constant 0 : i32
       %m = arith.andi %tid, %c3 : i32
       %some = arith.cmpi ne, %m, %c0 : i32
-      %o = arith.constant 1 : i32
+      %o = arith.constant {8 if mode == "idx" else 1} : i32
       %w = arith.constant 64 : i32
-      %r = scf.if %some -> (i32) {
-        %v, %p = gpu.shuffle xor %x0, %o, %w : i32
+      %r = scf.if %some -> (i32) {{
+        %v, %p = gpu.shuffle {mode} %x0, %o, %w : i32
         scf.yield %v : i32
-      } else {
+      }} else {{
         scf.yield %c0 : i32
-      }"""
-    want = by_wave(lambda lane, w: 0 if lane % 4 == 0 else (w[lane] if (lane ^ 1) % 4 == 0 else w[lane ^ 1]), 64)
-    assert apply(ops, "i32", X).tolist() == want
+      }}"""
+
+    def one(lane: int, w: list) -> int:
+        src = {"xor": lane ^ 1, "down": lane + 1, "up": lane - 1, "idx": 8}[mode]
+        if lane % 4 == 0:
+            return 0
+        if src % 4 == 0 or src > 63:
+            return w[lane] if mode in ("up", "down") else 0
+        return w[src]
+
+    assert apply(ops, "i32", X).tolist() == by_wave(one, 64)
 
 
 DPP = {

@@ -1,10 +1,13 @@
-"""`gpu.shuffle xor` by a constant: a lane permutation of the vector ALU instead of a trip through LDS.
+"""`gpu.shuffle`: which lane is read, and xor by a constant without a trip through LDS.
 
 Upstream makes every shuffle a `ds_bpermute`, whose address takes four more instructions. Here
   RDNA, gfx1250   DPP `row_xmask` within 16 lanes, `v_permlanex16` across
   CDNA            DPP `quad_perm`, `row_half_mirror`, `row_mirror`, `row_ror:8`, else `ds_swizzle` within 32 lanes
 A DPP move can be folded into the operation that uses it. As with `ds_bpermute`, a lane that is off gives 0.
-Other modes, other widths of values, distances of 32 and more and run-time distances are left to upstream.
+
+Upstream compares the lane read with the end of the reader's group of `width` lanes only, so that `up` and `idx` read
+other groups. Here a lane outside of the group (up, down, xor) is replaced by the reader, `idx` counts from the start of
+the group, and `up` and `down` give the reader's own value also for a lane that is off.
 """
 
 from __future__ import annotations
@@ -24,9 +27,11 @@ def rules(chip: Chip) -> Rules:
 
     def rewrite(op: ir.Operation, device: ir.Operation) -> None:
         distance = _constant_distance(op)
-        if distance is None:
-            return
         b = Builder(op)
+        if distance is None:
+            if not _reads_all_lanes(op, chip.wave_size):
+                replace_op(op, _in_group(b, op, chip.wave_size))
+            return
         value = op.operands[0] if distance == 0 else permute(b, device, op.operands[0], distance)
         replace_op(op, [value, b.constant(b.type("i1"), 1)])
 
@@ -42,6 +47,40 @@ def _constant_distance(op: ir.Operation) -> int | None:
     if None in known or not 0 <= known[0] < min(32, known[1]):
         return None
     return known[0]
+
+
+def _mode(op: ir.Operation) -> str:
+    return str(op.attributes["mode"]).split("<")[-1].strip("> ").split()[-1]
+
+
+def _reads_all_lanes(op: ir.Operation, wave: int) -> bool:
+    """Return whether upstream's own rule is right: no group, and a lane that exists."""
+    distance, width = (_constant(v) for v in list(op.operands)[1:])
+    return _mode(op) in ("xor", "idx") and width == wave and distance is not None and 0 <= distance < wave
+
+
+def _in_group(b: Builder, op: ir.Operation, wave: int) -> list[ir.Value]:
+    """Return (value, whether the lane was in the group): a shuffle of the whole wave by a lane number that is right."""
+    value, i32 = op.operands[0], b.type("i32")
+    offset, width = (b.wrap(v) for v in list(op.operands)[1:])
+    lane = b.wrap(b.emit("gpu.lane_id", b.type("index"), [])).cast("index_cast", "i32")
+    mode = _mode(op)
+    if mode == "idx":
+        source, is_inside = (lane & -width) | (offset & (width - 1)), b.wrap(b.constant(b.type("i1"), 1))
+    else:
+        source = {"up": lane - offset, "down": lane + offset, "xor": lane ^ offset}[mode]
+        is_inside = ((source ^ lane) & -width).compare("eq", 0)
+        source = is_inside.select(source, lane)
+    if mode in ("up", "down"):
+        mask = b.wrap(b.emit("rocdl.ballot", b.type(f"i{wave}"), [b.constant(b.type("i1"), 1)]))
+        place = source if wave == 32 else source.cast("extui", "i64")
+        source = mask.shr_unsigned(place).cast("trunci", "i1").select(source, lane)
+    attributes = {"mode": ir.Attribute.parse("#gpu<shuffle_mode idx>", b.context)}
+    operands = [value, source.value, b.constant(i32, wave)]
+    moved = ir.Operation.create(
+        "gpu.shuffle", [value.type, b.type("i1")], operands, attributes, None, 0, b.location, b.insert
+    )
+    return [moved.results[0], is_inside.value]
 
 
 def _constant(value: ir.Value) -> int | None:

@@ -300,11 +300,18 @@ def h_hw_log(x: Any) -> Any:
 
 
 def h_hw_rcp(x: Any) -> Any:
-    return (x.dtype.type(1) / x).astype(x.dtype)
+    """v_rcp_f32 takes and gives no denormals (those of f16 and f64 do)."""
+    return flush((x.dtype.type(1) / flush(x)).astype(x.dtype))
 
 
-h_hw_rsq = h_math_rsqrt
-h_hw_sqrt = np.sqrt
+def h_hw_rsq(x: Any) -> Any:
+    return h_math_rsqrt(flush(x))
+
+
+def h_hw_sqrt(x: Any) -> Any:
+    return np.sqrt(flush(x))
+
+
 h_hw_tanh = h_math_tanh
 
 

@@ -37,15 +37,15 @@ def source_active(machine: Any, m: Any, src: Any) -> Any:
 
 
 def keep_own(machine: Any, m: Any, src: Any, got: Any, own: Any) -> Any:
-    """Return `got`, and `own` where the source lane is inactive."""
+    """Return `got`, and `own` (what the instruction gives then) where the source lane is inactive."""
     active = source_active(machine, m, src)
     return got if active is None else np.where(active, got, own)
 
 
 def h_shuffle_xor(machine: Any, x: Any, k: int, m: Any) -> Any:
-    """Return the value of lane `lane ^ k`, `k` static and inside the wave."""
+    """Return the value of lane `lane ^ k`, `k` static and inside the wave; 0 where that lane is inactive."""
     if is_uniform(x):
-        return x
+        return x if m is None else keep_own(machine, m, machine.lane_in_wave ^ k, x, x.dtype.type(0))
     if k * x.itemsize in (4, 8) and k in (1, 2):
         words = np.ascontiguousarray(x).view(np.int32 if k * x.itemsize == 4 else np.int64)
         swapped = np.empty_like(words)
@@ -56,7 +56,7 @@ def h_shuffle_xor(machine: Any, x: Any, k: int, m: Any) -> Any:
         got = x.reshape(g, b // (2 * k), 2, k)[:, :, ::-1].reshape(g, b)
     else:
         got = x.take(machine.xor_index(k), axis=1)
-    return got if m is None else keep_own(machine, m, machine.lane_in_wave ^ k, got, x)
+    return got if m is None else keep_own(machine, m, machine.lane_in_wave ^ k, got, x.dtype.type(0))
 
 
 def h_shuffle_vector_xor(machine: Any, x: Any, k: int, m: Any) -> Any:
@@ -65,7 +65,10 @@ def h_shuffle_vector_xor(machine: Any, x: Any, k: int, m: Any) -> Any:
 
 
 def h_shuffle_any(machine: Any, mode: str, x: Any, offset: Any, width: Any, m: Any) -> tuple[Any, Any]:
-    """Return (value, valid) of a shuffle; an invalid or inactive source gives the lane's own value."""
+    """Return (value, valid) of a shuffle; a source outside of the group gives the lane's own value.
+
+    So does an inactive one for up and down; for xor and idx it gives 0, as the lane exchanges of the chips do.
+    """
     lane = machine.lane_in_wave
     width = width.astype(np.int64)
     first = lane & -width
@@ -80,7 +83,8 @@ def h_shuffle_any(machine: Any, mode: str, x: Any, offset: Any, width: Any, m: A
         src = first + (offset & (width - 1))
     valid = (src >= first) & (src < first + width)
     src = np.where(valid, src, lane)
-    return keep_own(machine, m, src, gather_lanes(machine, x, src), x), valid
+    inactive = x if mode in ("up", "down") else x.dtype.type(0)
+    return keep_own(machine, m, src, gather_lanes(machine, x, src), inactive), valid
 
 
 def h_shuffle_vector_any(machine: Any, mode: str, x: Any, offset: Any, width: Any, m: Any) -> tuple[Any, Any]:
