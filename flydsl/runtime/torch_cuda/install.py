@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from flydsl.runtime import sim
-from flydsl.runtime.torch_cuda import cuda_module, foreign
+from flydsl.runtime.torch_cuda import cuda_module, distributed, foreign
 from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
 from flydsl.runtime.torch_cuda.transfer import sent_with_their_device
 from flydsl.targets.sim.streams import order
@@ -54,6 +54,7 @@ def _changes(mode: SimulatedCuda, launches: list) -> list[tuple[Any, str, Any]]:
     changes += [(torch.cuda.graphs, name, new[name]) for name in ("CUDAGraph", "graph", "make_graphed_callables")]
     return [
         *changes,
+        *distributed.replacements(),
         (torch.version, "hip", _HIP_VERSION),
         (torch, "Generator", _generator_class(mode)),
         (threading.Thread, "run", _run_in(mode)),
