@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'flydsl[torch]')")
+pytest.importorskip("torch", reason="torch is not installed (pip install 'flydsl[torch]')")
+
+import torch
 
 from flydsl.runtime.torch_cuda import simulated_cuda
 from flydsl.runtime.torch_cuda.distributed import host_backend
