@@ -195,7 +195,39 @@ _HARDWARE_NOTES = """## Where layouts and hardware differ
   scale is set, the two numberings give the same sum. Scales count by the hardware's k: lane row + rows * b scales
   k = 32 b to 32 b + 31. 6- and 4-bit operands hold 32 neighbours per lane. Load operands with a k permutation of
   (16,2,groups):(1,K/2,16) in the tiled MMA, as examples/09_scaled_mma.py does; the simulator executes the hardware's
-  order. Sources: Composable Kernel, test/mx_mfma_op (run on gfx950), and FlyDSL's public MXFP8, MXFP6 and MXFP4 kernel.
+  order. Sources: Composable Kernel, test/mx_mfma_op (run on gfx950), Triton's layouts, and FlyDSL's public MXFP8, MXFP6 and
+  MXFP4 kernel.
+* **Scaled WMMA with 8-bit operands (gfx1250).** The maps above are the reference's: half waves alternate in runs of 8 k. The
+  hardware has runs of 16 (of 32 for 6- and 4-bit operands). Two 8-bit operands and a scale per 32 k give the same sum in
+  both numberings; a partner of 6 or 4 bits, or a scale per 16 k, meets the hardware's k, which the simulator executes. Sources:
+  Triton (what `tl.dot_scaled` compiles to), Composable Kernel, and FlyDSL's public A8W8 and A8W4 kernels for gfx1250, whose
+  loads are runs of 16 bytes.
+
+## What lane maps were compared with
+
+A map of ours is data of one table that lowering and simulator share; each was compared element by element with sources that do
+not know it (tests/unit/atoms: isa_maps.py has formulas written from manuals and from Composable Kernel, calculator_maps.json and
+triton_maps.json what two programs answered, with the scripts that asked them). A permuted map fails those tests.
+
+| chip | instructions | sources |
+| --- | --- | --- |
+| gfx942 | MFMA, v_smfmac and its index | CDNA3 manual, section 7; AMD's matrix instruction calculator 1.3.2; single blocks: Triton 3.9 |
+| gfx950 | MFMA with twice the k; scaled MFMA and its scales | Triton 3.9; scaled, with 6-bit operands too: Composable Kernel, test/mx_mfma_op |
+| gfx950 | v_smfmac with twice the k | Composable Kernel (ck_tile/core/arch/mma/sparse); AMD's instruction emulator in ROCm/rocm-systems |
+| gfx1100 | WMMA | RDNA3 manual, section 7.9; calculator; f16, bf16, i8 also Triton |
+| gfx1201 | WMMA | RDNA4 manual, section 7.12; calculator; f16, bf16, i8, 8-bit floats also Triton |
+| gfx1250 | WMMA with 32-bit results; scaled WMMA of fp8, bf8, fp4 and its scales | Triton 3.9; rows and columns of C also Composable Kernel |
+| gfx1250 | WMMA with 16-bit results; scaled WMMA of fp6, bf6 | Composable Kernel (kCMPerLane, kNumAccess); AMD's instruction emulator |
+
+* Where A and B are of one width and unscaled, sources number k as they like, A and B alike: Triton has runs of 8 for 8-bit types of
+  gfx1250, as we do, AMD's emulator runs of 16; the calculator has runs of 4 for 16-bit types of gfx1201, Composable Kernel and
+  Triton runs of 8, as we do. Products are the same.
+* The comparison changed four maps: 16-bit results of gfx1250 (two rows per register; the reference has even rows, then odd ones),
+  A and C of 32x16x128 (see wmma-scale-32x16), 8-bit operands of scaled WMMA (above), and B of v_smfmac with twice the k.
+  The last: A's k are consecutive in a lane, B's are two runs, half of K apart (16x16x64 f16: lane group g has 8 g to 8 g + 7 and
+  32 + 8 g to 32 + 8 g + 7), so that the numbering does matter. Index bits lie with the register elements of A.
+* gfx1250's manual was not at hand, and no chip: its maps rest on programs of AMD and Triton that agree with each other.
+* `v_wmma_i32_16x16x32_iu4` of the tables has no source: gfx1250 has no such instruction, the reference lowers to it.
 
 Every matrix instruction of gfx942, gfx950, gfx1100 and gfx1201 was executed at instruction level beside the simulator on
 the same random registers (benchmarks/emulate_tiles.py): all equal bit by bit. The emulator as it is stops at
@@ -206,8 +238,7 @@ gives j + 4 i + 16 b. AMD's matrix instruction calculator and programs checked o
 former.
 
 `cbsz`, `abid` and `blgp` of MFMA and the sparse forms (v_smfmac) are raw operations only; the simulator executes them
-(tests/sim/test_atoms_controls.py, from section 7 of the CDNA3 manual; the emulator has no sparse ones). For the
-gfx950 forms with twice the k the manual's k numbering does not matter: A and B number it alike.""".split("\n")
+(tests/sim/test_atoms_controls.py, from section 7 of the CDNA3 manual; the emulator has no sparse ones).""".split("\n")
 
 
 def main() -> None:

@@ -61,8 +61,25 @@ def _static_mma_thread(r: dict, field: str, ours: Any, recorded: Any) -> bool:
 
 def _rectangular_f4(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     if r.get("kind") == "mma":
-        return "_C" in field and parse_tiled_mma(r["tiled"]).atom.shape_mnk[:2] == (32, 16)
-    return field == "tv_layout_C" and r.get("m") == 32 and r.get("n") == 16
+        tall = parse_tiled_mma(r["tiled"]).atom.shape_mnk[:2] == (32, 16)
+        return tall and ("_A" in field or "_C" in field)
+    tall = (r.get("m"), r.get("n")) == (32, 16)
+    return tall and (field, recorded) in _OF_RECTANGULAR_F4
+
+
+_OF_RECTANGULAR_F4 = (
+    ("tv_layout_A", "(32,128):(1,32)"),
+    ("tv_layout_C", "((16,2),16):((16,16),1)"),
+)
+
+
+def _half_result(r: dict, field: str, ours: Any, recorded: Any) -> bool:
+    if r.get("kind") == "mma":
+        op = parse_tiled_mma(r["tiled"]).atom
+        is_half = getattr(op, "gen", "") == "gfx1250" and op.acc in ("f16", "bf16")
+        return is_half and "_C" in field
+    is_half = r.get("family") == "wmma_gfx1250" and r["acc"] in ("f16", "bf16")
+    return is_half and (field, recorded) == ("tv_layout_C", "((16,2),(4,2)):((16,8),(2,1))")
 
 
 def _waves_along_k(r: dict, field: str, ours: Any, recorded: Any) -> bool:
@@ -197,10 +214,21 @@ DEVIATIONS: tuple[Deviation, ...] = (
         _atom_too_wide,
     ),
     Deviation(
-        "wmma-scale-32x16-C",
-        "C of 32x16x128 is ((16,2),16):((16,16),1), which maps two lanes to one element",
-        "columns of a 32-row tile are 32 apart: ((16,2),16):((32,16),1)",
+        "wmma-scale-32x16",
+        "of 32x16x128, A is (32,128):(1,32), a row per lane, and C ((16,2),16):((16,16),1), which maps "
+        "two lanes to one element",
+        "the registers of rows 0 to 15, then those of rows 16 to 31, each as of 16x16x128: A "
+        "((16,2),(32,2,2)):((1,1024),(32,2048,16)), C ((16,2),(8,2)):((32,8),(1,16)). Sources: Triton's "
+        "layouts of v_wmma_scale_f32_32x16x128_f4; AMD's instruction emulator in ROCm/rocm-systems",
         _rectangular_f4,
+    ),
+    Deviation(
+        "wmma-gfx1250-16-bit-C",
+        "a 16-bit C of gfx1250 is ((16,2),(4,2)):((16,8),(2,1)): even rows of the half, then odd rows",
+        "register r holds rows 2 r and 2 r + 1 of the half, as on gfx12: ((16,2),8):((16,8),1). Sources: "
+        "Composable Kernel (kCMPerLane = 8, kCMNumAccess = 1), AMD's instruction emulator in "
+        "ROCm/rocm-systems, and for gfx12 AMD's matrix instruction calculator",
+        _half_result,
     ),
     Deviation(
         "waves-along-k-in-C",

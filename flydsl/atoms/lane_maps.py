@@ -2,9 +2,10 @@
 operand.
 
 Index spaces are (M, K) for A, (N, K) for B, (M, N) for C and D; instructions that do several
-independent products at once add the block as last, slowest mode. Second source: the formulas of
-the ISA manuals written out in tests/unit/atoms/isa_maps.py. Neighbours: `mma_ops` and
-`matrix_rows` call these. Knows no element types beyond their count.
+independent products at once add the block as last, slowest mode. Second sources (tests/unit/atoms):
+the formulas of the ISA manuals in isa_maps.py, the answers of AMD's matrix instruction calculator
+and of Triton in *_maps.json. Neighbours: `mma_ops` and `matrix_rows` call these. Knows no element
+types beyond their count.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ def mfma_operand(rows: int, k: int, blocks: int = 1) -> Layout:
 
 
 @cache
-def mfma_f8f6f4_operand(rows: int, k: int, bits: int) -> Layout:
-    """Return which element each register of a scaled MFMA's A or B is for the hardware.
+def mfma_operand_in_two_runs(rows: int, k: int) -> Layout:
+    """Return the map of an operand of 32 bytes per lane: two runs of 16 bytes, half of K apart.
 
-    6- and 4-bit operands are those of `mfma_operand`. 8-bit ones hold two runs of 16 k, half of K
-    apart. Sources: Composable Kernel's test of these instructions (test/mx_mfma_op), which AMD runs
-    on gfx950; the public MXFP8, MXFP6 and MXFP4 kernels of FlyDSL load their operands so.
+    B of the sparse MFMA with twice the k is such, and the 8-bit operands of scaled MFMA for the
+    hardware. Sources: Composable Kernel (test/mx_mfma_op, which AMD runs on gfx950, and the layouts of
+    ck_tile's amdgcn_mma), Triton's layouts, for the sparse ones AMD's emulator in ROCm/rocm-systems;
+    the public MXFP8 kernel of FlyDSL loads its operands so.
     """
-    if bits < 8:
-        return mfma_operand(rows, k)
     groups = WAVE64 // rows
-    return Layout(((rows, groups), (16, 2)), ((1, 16 * rows), (rows, k // 2 * rows)))
+    run = k // groups // 2
+    return Layout(((rows, groups), (run, 2)), ((1, run * rows), (rows, k // 2 * rows)))
 
 
 @cache
@@ -102,17 +103,18 @@ def wmma_accumulator_interleaved(m: int, n: int) -> Layout:
 
 @cache
 def wmma_accumulator(m: int, n: int) -> Layout:
-    """Return the map of C and D on gfx12 and gfx1250: a half wave takes half of the rows."""
-    return Layout(((n, 2), m // 2), ((m, m // 2), 1))
+    """Return the map of C and D on gfx12 and gfx1250: a half wave takes 8 of every 16 rows."""
+    if m == 16:
+        return Layout(((n, 2), 8), ((m, 8), 1))
+    return Layout(((n, 2), (8, m // 16)), ((m, 8), (1, 16)))
 
 
 @cache
-def wmma_accumulator_packed(m: int, n: int) -> Layout:
-    """Return the map of a 16-bit C on gfx1250: even rows of the half, then odd rows."""
-    return Layout(((n, 2), (m // 4, 2)), ((m, m // 2), (2, 1)))
-
-
-@cache
-def whole_rows(rows: int, k: int) -> Layout:
-    """Return the map of an A whose lane holds one whole row (32x16x128 of gfx1250)."""
-    return Layout((rows, k), (1, rows))
+def wmma_operand_stacked(rows: int, k: int, run: int) -> Layout:
+    """Return the map of an A of several times 16 rows (32x16x128 of gfx1250): the registers of
+    rows 0 to 15, then those of the next 16.
+    """
+    return Layout(
+        ((16, 2), (run, k // (2 * run), rows // 16)),
+        ((1, rows * run), (rows, 2 * rows * run, 16)),
+    )

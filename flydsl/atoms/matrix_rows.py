@@ -103,30 +103,33 @@ class MatrixRow:
     @property
     def layout_b(self) -> Layout:
         """(lane, value) -> index in (N, K), blocks last."""
+        if self.family == "smfmac" and self.feature == _DOUBLE_K:
+            return lane_maps.mfma_operand_in_two_runs(self.n, self.k)
         return self._operand(self.n, self.b)
 
     def register_map(self, operand: str) -> Layout:
         """Return what the hardware takes register elements of operand "A" or "B" for.
 
-        That is the layout, except for scaled MFMA with 8-bit elements: there the layout is
-        the reference's, which numbers k in the order of registers, and the hardware's order counts
-        where scales or a narrower partner meet it.
+        That is the layout, except for scaled MFMA and WMMA with 8-bit elements: there the layout is
+        the reference's, which numbers k otherwise (in the order of registers; in runs of 8), and the
+        hardware's order counts where scales or a narrower partner meet it.
         """
-        if self.family != "mfma_scale":
-            return self.layout_a if operand == "A" else self.layout_b
         rows, kind = (self.m, self.a) if operand == "A" else (self.n, self.b)
-        return lane_maps.mfma_f8f6f4_operand(rows, self.k, _ELEMENT_BITS[kind])
+        if self.scale_type and _ELEMENT_BITS[kind] == 8:
+            if self.family == "mfma_scale":
+                return lane_maps.mfma_operand_in_two_runs(rows, self.k)
+            return lane_maps.wmma_operand(rows, self.k, 16)
+        return self.layout_a if operand == "A" else self.layout_b
 
     def _operand(self, rows: int, kind: str) -> Layout:
         if self.family.startswith(("mfma", "smfmac")):
             return lane_maps.mfma_operand(rows, self.k, self.blocks)
         if self.feature == "wmma_gfx11":
             return lane_maps.wmma_operand_doubled(rows, self.k)
+        run = wmma_run(self.feature, kind, self.k, self.family)
         if rows == 32:
-            return lane_maps.whole_rows(rows, self.k)
-        return lane_maps.wmma_operand(
-            rows, self.k, wmma_run(self.feature, kind, self.k, self.family)
-        )
+            return lane_maps.wmma_operand_stacked(rows, self.k, run)
+        return lane_maps.wmma_operand(rows, self.k, run)
 
     @property
     def layout_c(self) -> Layout:
@@ -136,8 +139,6 @@ class MatrixRow:
             return lane_maps.mfma_accumulator(self.m, self.n, self.blocks, run)
         if self.feature == "wmma_gfx11":
             return lane_maps.wmma_accumulator_interleaved(self.m, self.n)
-        if self.feature == "wmma_gfx1250" and _ELEMENT_BITS[self.acc] == 16:
-            return lane_maps.wmma_accumulator_packed(self.m, self.n)
         return lane_maps.wmma_accumulator(self.m, self.n)
 
     @property

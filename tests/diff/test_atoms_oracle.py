@@ -131,7 +131,9 @@ def test_golden_mma_layouts():
             continue  # the reference prints layouts for shapes that no chip has
         layouts = ", ".join(f"layout<{x}>" for x in (op.layout_a, op.layout_b, op.layout_c))
         if kind == "WMMAScale" and op.m == 32:
-            continue  # deviation wmma-scale-32x16-C
+            continue  # deviation wmma-scale-32x16
+        if kind == "WMMA" and chip == "gfx1250" and op.acc in ("f16", "bf16"):
+            continue  # deviation wmma-gfx1250-16-bit-C
         assert f"layout<{op.thr_layout}>" in want and layouts in want, line
         agreed += 1
     assert agreed > 60 and refused > 40

@@ -18,7 +18,6 @@ from flydsl.atoms.matrix_rows import MatrixRow
 from flydsl.utils import env
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "atoms"))
-import isa_maps
 
 CHIPS = ("gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
 BITS = {"f64": 64, "f32": 32, "xf32": 32, "i32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "i8": 8, "fp6": 6, "bf6": 6,
@@ -80,20 +79,16 @@ class Case:
 
     @cache
     def places(self, operand: str) -> tuple:
-        """Return (x, k or y, block) index arrays of shape (lanes, values) from the manual."""
-        from test_lane_maps import expected_input, expected_output
+        """Return (x, k or y, block) index arrays of shape (lanes, values) from the manual, at the hardware's k."""
+        from test_lane_maps import expected_output, hardware_input
 
         r = self.row
         values = r.values_per_lane["ABC".index(operand)]
         at = {
-            "A": lambda l, i: expected_input(r, r.m, r.a, l, i),
-            "B": lambda l, i: expected_input(r, r.n, r.b, l, i),
+            "A": lambda l, i: hardware_input(r, r.m, r.a, l, i),
+            "B": lambda l, i: hardware_input(r, r.n, r.b, l, i),
             "C": lambda l, i: expected_output(r, l, i),
         }[operand]
-        if r.family == "mfma_scale" and operand != "C":
-            rows, kind = (r.m, r.a) if operand == "A" else (r.n, r.b)
-            hardware = isa_maps.mfma_scaled_input(rows, r.k, BITS[kind])
-            at = lambda l, i: hardware[l, i]
         table = np.array([[at(lane, i) for i in range(values)] for lane in range(self.lanes)])
         return table[..., 0], table[..., 1], table[..., 2]
 

@@ -1,7 +1,7 @@
 """Broadcasts of A (cbsz, abid), permutations of B (blgp) and sparse A (v_smfmac) in the simulator.
 
 The reference is written from section 7 of the CDNA3 instruction set: matrices are gathered lane by lane and multiplied
-in float64.
+in float64. B of gfx950's sparse forms with twice the k: Composable Kernel (ck_tile/core/arch/mma/sparse, kBKNumAccess = 2).
 """
 
 import ml_dtypes
@@ -101,6 +101,16 @@ def operand(registers, rows, k, blocks):
         group, per = lane // (rows * blocks), registers.shape[1]
         for v in range(per):
             out[lane // rows % blocks, lane % rows, group * per + v] = registers[lane, v].astype(np.float64)
+    return out
+
+
+def operand_in_two_runs(registers, rows, k):
+    """Return (1, row, k) of B of gfx950's sparse forms: the first half of a lane's registers is a run, the rest one k / 2 later."""
+    out = np.zeros((1, rows, k))
+    run = registers.shape[1] // 2
+    for lane in range(LANES):
+        for v in range(2 * run):
+            out[0, lane % rows, k // 2 * (v // run) + run * (lane // rows) + v % run] = registers[lane, v].astype(np.float64)
     return out
 
 
@@ -239,7 +249,8 @@ def test_sparse_a(case, cbsz, abid):
     got = accumulator(run(name, (reg_a, reg_b, acc), a, b, c, (cbsz, abid), index, arch), m, 1)
     first = 0 if cbsz else per_lane * (abid % sets)
     A = operand(expanded(a, index, per_lane, first), m, k, 1)
-    check(name, got, A, operand(b, m, k, 1), accumulator(c, m, 1), k)
+    B = operand_in_two_runs(b, m, k) if arch == "gfx950" else operand(b, m, k, 1)
+    check(name, got, A, B, accumulator(c, m, 1), k)
 
 
 def test_an_index_that_is_ignored_would_be_noticed():

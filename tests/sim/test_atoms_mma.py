@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 
 import atom_tiles as tiles
+import isa_maps
 import numpy as np
 import pytest
 
@@ -139,21 +140,18 @@ def test_special_values(case):
 def random_scales(case, rng):
     """Return (scale registers of A and B, factor of each element of A and B) by the rule of the family."""
     r = case.row
-    if r.family == "mfma_scale":
-        words = [rng.integers(124, 131, (64, 4)).astype(np.uint8) for _ in range(2)]
-        factors = []
-        for word, rows, sel in zip(words, (r.m, r.n), case.opsel):
-            lane = np.arange(rows)[:, None] + rows * (np.arange(r.k) // 32)[None, :]
-            factors.append(np.ldexp(1.0, word[lane, sel].astype(int) - 127)[None])
-        return tuple(np.ascontiguousarray(w).view(np.int32)[:, 0] for w in words), factors
-    blocks = 4 if r.scale_type == "i32" else 8
-    words = [rng.integers(124, 131, (32, blocks)).astype(np.uint8) for _ in range(2)]
+    bytes_per_lane, block = (4, 32) if r.scale_type == "i32" else (8, 16)
+    words = [rng.integers(124, 131, (r.wave_size, bytes_per_lane)).astype(np.uint8) for _ in range(2)]
     factors = []
     for word, rows, sel in zip(words, (r.m, r.n), case.opsel):
-        lane = np.arange(rows) + (16 * sel if rows == 16 else 0)
-        per_block = np.ldexp(1.0, word[lane].astype(int) - 127)
-        factors.append(np.repeat(per_block, r.k // blocks, axis=1)[None])
-    dtype = np.int32 if blocks == 4 else np.int64
+        codes = np.zeros((rows, r.k // block), int)
+        for row, number in np.ndindex(codes.shape):
+            if r.family == "mfma_scale":
+                codes[row, number] = word[isa_maps.mfma_scale_lane(rows, row, number), sel]
+            else:
+                codes[row, number] = word[isa_maps.wmma_scale_place(rows, sel, row, number)]
+        factors.append(np.repeat(np.ldexp(1.0, codes - 127), block, axis=1)[None])
+    dtype = np.int32 if bytes_per_lane == 4 else np.int64
     return tuple(np.ascontiguousarray(w).view(dtype)[:, 0] for w in words), factors
 
 

@@ -75,9 +75,6 @@ def wmma_ab(row) -> tuple:
 def wmma_c(row) -> tuple:
     if row.feature == "wmma_gfx11":
         return lambda lane, v: (0, 2 * v + lane // 16, lane % 16), 8
-    if row.feature == "wmma_gfx1250" and row.acc in ("f16", "bf16"):
-        # two rows per register, even rows in the first registers as the reference's layout prints it
-        return lambda lane, v: (0, lane // 16 * 8 + v % 4 * 2 + v // 4, lane % 16), 8
     return lambda lane, v: (0, lane // 16 * 8 + v, lane % 16), 8
 
 

@@ -11,8 +11,8 @@ import pytest
 from flydsl.atoms.cases import evaluate
 
 RECORDS = [json.loads(line) for line in Path(__file__).with_name("recorded_cases.jsonl").read_text().splitlines()]
-NAMED = {"static-thread-in-mma", "atom-wider-than-a-thread", "wmma-scale-32x16-C", "waves-along-k-in-C",
-         "tensor-padding-fields", "tdm-padding-pitch", "tdm-state-beyond-rank", "tdm-more-warps-than-elements",
+NAMED = {"static-thread-in-mma", "atom-wider-than-a-thread", "wmma-scale-32x16", "wmma-gfx1250-16-bit-C",
+         "waves-along-k-in-C", "tensor-padding-fields", "tdm-padding-pitch", "tdm-state-beyond-rank", "tdm-more-warps-than-elements",
          "buffer-wider-than-128-bits"}  # fmt: skip
 
 

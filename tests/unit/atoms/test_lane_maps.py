@@ -24,10 +24,20 @@ def expected_input(row, rows, kind, lane, item):
     if row.feature == "wmma_gfx12":
         return *isa_maps.wmma_gfx12_input(row.k, lane, item), 0
     if rows == 32:
-        return lane, item, 0
+        return *isa_maps.wmma_gfx1250_tall_input(lane, item), 0
     small = row.family == "wmma_scale" and kind in ("fp6", "bf6", "fp4")
     run = 32 if small else 2 if kind == "f32" else 8
     return *isa_maps.wmma_gfx1250_input(run, lane, item), 0
+
+
+def hardware_input(row, rows, kind, lane, item):
+    """Return (row or column, k, block) at the hardware's k, which scales count by."""
+    bits = matrix_rows._ELEMENT_BITS[kind]
+    if row.family == "mfma_scale":
+        return isa_maps.mfma_scaled_input(rows, row.k, bits)[lane, item]
+    if row.family == "wmma_scale" and rows == 16:
+        return *isa_maps.wmma_gfx1250_scaled_input(bits, lane, item), 0
+    return expected_input(row, rows, kind, lane, item)
 
 
 def expected_output(row, lane, item):
@@ -37,10 +47,8 @@ def expected_output(row, lane, item):
         return isa_maps.mfma_output(row.m, row.n, row.blocks, height)[lane, item]
     if row.feature == "wmma_gfx11":
         return *isa_maps.wmma_gfx11_output(lane, item), 0
-    if row.feature == "wmma_gfx1250" and row.acc in ("f16", "bf16"):
-        return *isa_maps.wmma_gfx1250_packed_output(lane, item), 0
     if row.m == 32:
-        return 16 * (lane // 16) + item, lane % 16, 0
+        return *isa_maps.wmma_gfx1250_tall_output(lane, item), 0
     return *isa_maps.wmma_gfx12_output(lane, item), 0
 
 
@@ -79,16 +87,31 @@ def test_map_is_the_manuals(row):
     assert mismatches(row, row.layout_a, row.layout_b, row.layout_c) == []
 
 
-SCALED = [r for r in ROWS if r.family == "mfma_scale"]
+SCALED = [r for r in ROWS if r.scale_type]
 
 
-@pytest.mark.parametrize("row", SCALED, ids=row_id)
+@pytest.mark.parametrize("row", SCALED, ids=lambda r: f"{row_id(r)}-{r.scale_type}")
 def test_what_the_hardware_reads_of_scaled_operands(row):
     """8-bit elements lie otherwise than the reference's layout numbers them."""
     for operand, rows, kind in (("A", row.m, row.a), ("B", row.n, row.b)):
-        bits = matrix_rows._ELEMENT_BITS[kind]
-        expected = {at: i + rows * k for at, (i, k, _) in isa_maps.mfma_scaled_input(rows, row.k, bits).items()}
-        assert table_of(row.register_map(operand)) == expected
+        found = table_of(row.register_map(operand))
+        assert found == {(lane, item): x + rows * k for lane, item in found
+                         for x, k, _ in [hardware_input(row, rows, kind, lane, item)]}
+
+
+@pytest.mark.parametrize("row", matrix_rows.SMFMAC_ROWS, ids=row_id)
+def test_map_of_a_sparse_instruction(row):
+    """A counts as if its zeros were in registers too."""
+    dense = isa_maps.smfmac_double_k_dense_input if row.feature == "mfma_double_k" else None
+    for operand, rows in (("A", row.m), ("B", row.n)):
+        found = table_of(row.register_map(operand))
+        for (lane, item), index in found.items():
+            if dense and operand == "B":
+                x, k = dense(rows, row.k, lane, item)
+            else:
+                x, k, _ = isa_maps.mfma_input(rows, row.k, 1)[lane, item]
+            assert index == x + rows * k, (operand, lane, item)
+    assert table_of(row.layout_c) == {at: i + row.m * j for at, (i, j, _) in isa_maps.mfma_output(row.m, row.n, 1, 4).items()}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=row_id)
