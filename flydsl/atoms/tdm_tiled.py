@@ -214,6 +214,8 @@ def _padding(smem: Layout) -> tuple[int, int]:
         if extent == 1:
             continue
         if gap := stride - expected:
+            if expected == 1:
+                raise AtomError(reason=f"LDS layout `{smem}` has no contiguous mode")
             if gap < 0 or interval:
                 raise AtomError(
                     reason=f"LDS layout `{smem}` is neither compact nor padded at one place"
