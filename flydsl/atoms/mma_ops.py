@@ -80,9 +80,7 @@ class MmaOp:
 
         Kernels keep 4-, 6- and 8-bit data packed in integers: 32 values of f4 are 4 i32.
         """
-        index = "ABC".index("C" if operand == "D" else operand)
-        own = (self.a, self.b, self.acc)[index]
-        return self.values_per_thread[index] * bit_width(own) // bit_width(elem)
+        return _registers_of(self, operand, elem)
 
     @property
     def state_fields(self) -> dict[str, str]:
@@ -181,6 +179,13 @@ def _refuse_types(op: MmaOp, supported: tuple[str, ...]) -> None:
 
 def _refuse_shape(op: MmaOp, arch: str) -> None:
     raise UnsupportedShape(atom=op.short, arch=arch, supported=op._alternatives(None))
+
+
+@cache
+def _registers_of(op: MmaOp, operand: str, elem: str) -> int:
+    index = "ABC".index("C" if operand == "D" else operand)
+    own = (op.a, op.b, op.acc)[index]
+    return op.values_per_thread[index] * bit_width(own) // bit_width(elem)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Container
 
 from flydsl.ir.bindings import ir
 
@@ -24,28 +25,30 @@ def children(op: ir.Operation) -> list[ir.Operation]:
     return found
 
 
-def each(op: ir.Operation, visit: Callable[[ir.Operation], None]) -> None:
-    """Call `visit` for `op` and everything inside it; what it raises ends the walk and comes out as it is."""
-    raised: list[Exception] = []
-
-    def advance(inner: ir.Operation) -> ir.WalkResult:
-        try:
-            visit(inner)
-        except Exception as error:  # the bindings would turn it into a RuntimeError with a text
-            raised.append(error)
-            return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
-
-    op.walk(advance)
-    if raised:
-        raise raised[0]
-
-
-def collect(op: ir.Operation, names: frozenset[str] | set[str]) -> list[ir.Operation]:
-    """Return the ops inside `op` whose name is in `names`, in post order."""
+def everything(op: ir.Operation) -> list[ir.Operation]:
+    """Return the ops inside `op` and `op` itself, in post order."""
     found: list[ir.Operation] = []
-    each(op, lambda inner: found.append(inner) if inner.name in names else None)
+    note, advance = found.append, ir.WalkResult.ADVANCE
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        note(inner)
+        return advance
+
+    op.walk(visit)
     return found
+
+
+def by_name(ops: list[ir.Operation]) -> dict[str, list[ir.Operation]]:
+    """Return `ops` by their names, each group in order."""
+    groups: dict[str, list[ir.Operation]] = defaultdict(list)
+    for op in ops:
+        groups[op.name].append(op)
+    return groups
+
+
+def collect(op: ir.Operation, names: Container[str]) -> list[ir.Operation]:
+    """Return the ops inside `op` whose name is in `names`, in post order."""
+    return [inner for inner in everything(op) if inner.name in names]
 
 
 def symbol(op: ir.Operation) -> str:

@@ -5,6 +5,9 @@ After   `fly.copy_atom_call_ssa`, `fly.mma_atom_call_ssa`; registers are read an
         `fly.ptr_store`; a predicated call stands in an `scf.if`
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 from flydsl import layout as la
 from flydsl.atoms.copy_ops import CopyAtom
 from flydsl.atoms.mma_ops import MmaOp
@@ -84,28 +87,29 @@ def _mma(editor: Editor, op: ir.Operation) -> None:
     atom_value, d, a, b, c = op.operands
     atom: MmaOp = value_of(atom_value.type)
     values = []
-    for name, pointer in (("a", a), ("b", b), ("c", c)):
+    for operand, pointer, offsets in (("A", a, "a_offsets"), ("B", b, "b_offsets"), ("C", c, "c_offsets")):
         info = value_of(pointer.type)
-        count = atom.registers_of(name.upper(), info.elem)
-        values.append(load_values(editor, pointer, info, _offsets(op, f"{name}_offsets", count)))
+        values.append(load_values(editor, pointer, info, _offsets(op, offsets, atom.registers_of(operand, info.elem))))
     info = value_of(d.type)
     result = editor.value("fly.mma_atom_call_ssa", values[2].type, [atom_value, *values])
     store_values(editor, result, d, info, _offsets(op, "d_offsets", atom.registers_of("D", info.elem)))
     op.erase()
 
 
-def _offsets(op: ir.Operation, name: str, count: int) -> tuple[int, ...]:
-    if name in op.attributes:
-        return tuple(ir.DenseI64ArrayAttr(op.attributes[name]))
-    return tuple(range(count))
+def _offsets(op: ir.Operation, name: str, count: int) -> Sequence[int]:
+    attributes = op.attributes
+    return tuple(ir.DenseI64ArrayAttr(attributes[name])) if name in attributes else range(count)
 
 
 def _elem(editor: Editor, info: Ptr) -> ir.Type:
     return editor.types.by_name[info.elem]
 
 
-def _runs(offsets: tuple[int, ...]) -> list[tuple[int, int, int]]:
+@lru_cache(maxsize=1024)
+def _runs(offsets: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return (position, offset, count) of each run of adjacent offsets."""
+    if isinstance(offsets, range):
+        return [(0, offsets.start, len(offsets))]
     out: list[tuple[int, int, int]] = []
     for position, offset in enumerate(offsets):
         if out and offset == out[-1][1] + out[-1][2]:
@@ -122,7 +126,7 @@ def _moved(editor: Editor, pointer: ir.Value, info: Ptr, offset: int) -> ir.Valu
     return editor.value("fly.ptr_add", type_of(add_offset(info, offset)), [pointer], attrs)
 
 
-def load_values(editor: Editor, pointer: ir.Value, info: Ptr, offsets: tuple[int, ...]) -> ir.Value:
+def load_values(editor: Editor, pointer: ir.Value, info: Ptr, offsets: Sequence[int]) -> ir.Value:
     """Load the elements at `offsets` from a pointer: a scalar for one, else a vector."""
     elem = _elem(editor, info)
     if len(offsets) == 1:
@@ -140,7 +144,7 @@ def load_values(editor: Editor, pointer: ir.Value, info: Ptr, offsets: tuple[int
     return result
 
 
-def store_values(editor: Editor, value: ir.Value, pointer: ir.Value, info: Ptr, offsets: tuple[int, ...]) -> None:
+def store_values(editor: Editor, value: ir.Value, pointer: ir.Value, info: Ptr, offsets: Sequence[int]) -> None:
     """Store a scalar, or the elements of a vector, at `offsets` from a pointer."""
     runs = _runs(offsets)
     if len(runs) == 1:

@@ -44,29 +44,32 @@ class _Simplifier:
         self.editor.enter_function(entry)
         self.block_size = block_size
         self.known: dict[ir.Value, Range | None] = {}
+        self.bits: dict[ir.Value, int] = {}
 
     def run(self, entry: ir.Block) -> None:
         visit(entry, self._simplify)
 
     def _simplify(self, op: ir.Operation) -> None:
-        if op.name == "fly.ptr_add" and len(op.operands) == 2:
+        name = op.name
+        if name == "fly.ptr_add" and len(op.operands) == 2:
             self._hoist_constant(op)
-            return
-        if op.name not in ("arith.divsi", "arith.remsi", "arith.andi"):
-            return
+        elif name in ("arith.divsi", "arith.remsi", "arith.andi"):
+            self._cheaper(op, name)
+
+    def _cheaper(self, op: ir.Operation, name: str) -> None:
         value, by = op.operands[0], constant_of(op.operands[1])
         known = self.range_of(value)
         if known is None or by is None or by <= 0:
             return
         type_ = op.result.type
-        if op.name == "arith.andi":
+        if name == "arith.andi":
             if by & (by + 1) == 0 and known.high <= by:
                 replace(op, value)
             return
         if by & (by - 1):
             return
         self.editor.before(op)
-        if op.name == "arith.divsi":
+        if name == "arith.divsi":
             shift = self.editor.constant(type_, by.bit_length() - 1)
             replace(op, value if by == 1 else self.editor.value("arith.shrui", type_, [value, shift]))
         elif known.high < by:
@@ -110,6 +113,12 @@ class _Simplifier:
 
     def possible_bits(self, v: ir.Value) -> int:
         """Return a mask of the bits that may be set in an i32."""
+        found = self.bits.get(v)
+        if found is None:
+            found = self.bits[v] = self._bits_of(v)
+        return found
+
+    def _bits_of(self, v: ir.Value) -> int:
         owner = v.owner
         if not isinstance(owner, (ir.Operation, ir.OpView)):
             return _ALL

@@ -22,7 +22,8 @@ _THREAD = ("gpu.thread_id", "gpu.lane_id", "rocdl.workitem.id.x", "rocdl.workite
 
 def check_traced(module: ir.Module) -> None:
     """Warn about what the traced module shows."""
-    walks.each(module.operation, lambda op: _RULES[op.name](op) if op.name in _RULES else None)
+    for op in walks.collect(module.operation, _RULES.keys()):
+        _RULES[op.name](op)
 
 
 def _say(op: ir.Operation, make: Callable[..., FlyWarning], **fields: Any) -> None:

@@ -243,65 +243,87 @@ SIGNATURES: tuple[tuple[str, str], ...] = (
     ),
 )
 
-# Name pattern -> features; a chip that has one of them has the instruction. First match wins; names that match nothing
-# exist everywhere.
+# Names -> features; a chip that has one of them has the instruction. `*` at the end of a name stands for any rest. First
+# match wins; names that match nothing exist everywhere.
 # [L] = LLVM 22.1 IntrinsicsAMDGPU and the chips' feature lists.
 _FEATURES: tuple[tuple[str, str], ...] = (
-    (r"tanh", "tanh"),
-    (r"asyncmark|wait_asyncmark", "lds_dma_b128 async_lds"),
-    (r"s_barrier_(signal|wait|signal_isfirst|leave)|s_get_barrier_state|wave_id", "split_barrier"),
+    ("tanh", "tanh"),
+    ("asyncmark wait_asyncmark", "lds_dma_b128 async_lds"),
     (
-        r"s_barrier_(init|join|signal_var)|s_wakeup_barrier|s_get_named_barrier_state|cluster_.*|ds_atomic_.*",
+        "s_barrier_signal s_barrier_wait s_barrier_signal_isfirst s_barrier_leave s_get_barrier_state wave_id",
+        "split_barrier",
+    ),
+    (
+        "s_barrier_init s_barrier_join s_barrier_signal_var s_wakeup_barrier s_get_named_barrier_state cluster_* "
+        "ds_atomic_*",
         "clusters",
     ),
-    (r"cvt_(f32|pk_f32)_(fp8|bf8)|cvt_(pk|sr)_(fp8|bf8)_f32", "fp8_cvt"),
-    (r"cvt_scale_pk.*|cvt_scalef32_(sr_)?pk(8|16)_.*", "cvt_scale_pk8"),
-    (r"cvt_scalef32_.*", "cvt_scalef32"),
-    (r"ds_load_tr.*", "ds_load_tr"),
-    (r"ds_read_tr.*", "ds_read_tr"),
-    (r"global_load_tr(4|6)_.*", "ds_load_tr"),
-    (r"global_load_tr_.*", "global_load_tr"),
-    (r"(global_)?load_(async_)?(to_)?lds|load_async_to_lds|raw_ptr_buffer_load_(async_)?lds", "lds_dma"),
-    (r"global_(load_async_to|store_async_from)_lds_.*|(flat|global)_prefetch|s_wait_asynccnt", "async_lds"),
-    (r"iglp_opt", "mfma"),
-    (r"permlane32_swap", "cvt_scalef32"),  # gfx950: a wave of 32 lanes has no halves of 32
-    (r"permlane16_swap", "permlane_swap"),
-    (r"permlanex?16_var", "split_barrier"),
-    (r"permlanex16", "permlanex16"),
-    (r"s_wait_tensorcnt|tensor_.*", "tdm"),
-    (r"s_wait_expcnt", "wmma_gfx12"),
-    (r"s_wait_(ds|load|store)cnt", "wait_counters"),
-    (r"s_waitcnt", "mfma wmma_gfx11 wmma_gfx12"),
-    (r"fdot2", "mfma wmma_gfx11 wmma_gfx12"),
-    (r"swmmac_.*x(128|64)_.*", "wmma_gfx1250"),
-    (r"swmmac_.*", "wmma_gfx12"),
-    (r"dot4_f32_.*", "wmma_gfx12"),
-    (r"sudot.*", "wmma"),
-    (r"wmma_bf16f32_.*", "wmma_gfx1250"),
+    (
+        "cvt_f32_fp8 cvt_f32_bf8 cvt_pk_f32_fp8 cvt_pk_f32_bf8 cvt_pk_fp8_f32 cvt_pk_bf8_f32 cvt_sr_fp8_f32 "
+        "cvt_sr_bf8_f32",
+        "fp8_cvt",
+    ),
+    (
+        "cvt_scale_pk* cvt_scalef32_pk8_* cvt_scalef32_pk16_* cvt_scalef32_sr_pk8_* cvt_scalef32_sr_pk16_*",
+        "cvt_scale_pk8",
+    ),
+    ("cvt_scalef32_*", "cvt_scalef32"),
+    ("ds_load_tr*", "ds_load_tr"),
+    ("ds_read_tr*", "ds_read_tr"),
+    ("global_load_tr4_* global_load_tr6_*", "ds_load_tr"),
+    ("global_load_tr_*", "global_load_tr"),
+    (
+        "load_to_lds global_load_lds load_async_to_lds global_load_async_lds global_load_async_to_lds raw_ptr_buffer_load_lds "
+        "raw_ptr_buffer_load_async_lds",
+        "lds_dma",
+    ),
+    (
+        "global_load_async_to_lds_* global_store_async_from_lds_* flat_prefetch global_prefetch s_wait_asynccnt",
+        "async_lds",
+    ),
+    ("iglp_opt", "mfma"),
+    ("permlane32_swap", "cvt_scalef32"),  # gfx950: a wave of 32 lanes has no halves of 32
+    ("permlane16_swap", "permlane_swap"),
+    ("permlane16_var permlanex16_var", "split_barrier"),
+    ("permlanex16", "permlanex16"),
+    ("s_wait_tensorcnt tensor_*", "tdm"),
+    ("s_wait_expcnt", "wmma_gfx12"),
+    ("s_wait_dscnt s_wait_loadcnt s_wait_storecnt", "wait_counters"),
+    ("s_waitcnt", "mfma wmma_gfx11 wmma_gfx12"),
+    ("fdot2", "mfma wmma_gfx11 wmma_gfx12"),
+    (
+        "swmmac_f32_16x16x64_* swmmac_f16_16x16x64_* swmmac_bf16_16x16x64_* swmmac_bf16f32_16x16x64_* "
+        "swmmac_f32_16x16x128_* swmmac_f16_16x16x128_* swmmac_i32_16x16x128_*",
+        "wmma_gfx1250",
+    ),
+    ("swmmac_*", "wmma_gfx12"),
+    ("dot4_f32_*", "wmma_gfx12"),
+    ("sudot*", "wmma"),
+    ("wmma_bf16f32_*", "wmma_gfx1250"),
 )
 # Arithmetic whose operands all have the type of the result; other types than these end LLVM's process.
 FLOATS = {
     **dict.fromkeys(("rcp", "rsq", "sqrt"), ("f32", "f16", "f64")),
     **dict.fromkeys(("exp2", "log", "sin", "cos", "fmed3", "tanh"), ("f32", "f16")),
 }
-# What the field of a compile-time argument holds: (name pattern, argument) -> smallest and largest value. Beyond it LLVM
+# What the field of a compile-time argument holds: (names as above, argument) -> smallest and largest value. Beyond it LLVM
 # cuts the number off, or ends the process (barrier ids).
 _LIMITS: tuple[tuple[str, str, tuple[int, int]], ...] = (
-    (r"cvt_.*", "byte_sel", (0, 3)),
-    (r"cvt_.*", "src_sel_index", (0, 3)),
-    (r"cvt_.*", "dst_sel_index", (0, 3)),
-    (r"cvt_.*", "scale_sel", (0, 15)),
-    (r"mfma_scale_.*", "opsel_a", (0, 3)),
-    (r"mfma_scale_.*", "opsel_b", (0, 3)),
-    (r"update_dpp", "row_mask", (0, 15)),
-    (r"update_dpp", "bank_mask", (0, 15)),
-    (r"iglp_opt", "variant", (0, 3)),
-    (r"sched_group_barrier", "size", (0, 0x7FFFFFFF)),
-    (r"sched_group_barrier", "group_id", (0, 0x7FFFFFFF)),
-    (r"s_setprio", "priority", (0, 3)),
-    (r"s_nop", "count", (0, 15)),
-    (r"s_wait_.*|wait_asyncmark", "count", (0, 0x7FFF)),
-    (r"s_waitcnt", "bitfield", (0, 0xFFFF)),
+    ("cvt_*", "byte_sel", (0, 3)),
+    ("cvt_*", "src_sel_index", (0, 3)),
+    ("cvt_*", "dst_sel_index", (0, 3)),
+    ("cvt_*", "scale_sel", (0, 15)),
+    ("mfma_scale_*", "opsel_a", (0, 3)),
+    ("mfma_scale_*", "opsel_b", (0, 3)),
+    ("update_dpp", "row_mask", (0, 15)),
+    ("update_dpp", "bank_mask", (0, 15)),
+    ("iglp_opt", "variant", (0, 3)),
+    ("sched_group_barrier", "size", (0, 0x7FFFFFFF)),
+    ("sched_group_barrier", "group_id", (0, 0x7FFFFFFF)),
+    ("s_setprio", "priority", (0, 3)),
+    ("s_nop", "count", (0, 15)),
+    ("s_wait_* wait_asyncmark", "count", (0, 0x7FFF)),
+    ("s_waitcnt", "bitfield", (0, 0xFFFF)),
 )
 _BARRIER_IDS = {True: (-4, 16), False: (-2, -1)}  # -1 workgroup, -2 trap handler; with clusters -3, -4 and named ones
 _SCALES = "scaleAType:scale_row fmtScaleA:scale_format scaleBType:scale_row fmtScaleB:scale_format reuseA:i1 reuseB:i1"
@@ -356,12 +378,17 @@ def lookup(name: str) -> OpSpec | None:
     return OpSpec(base, _op_name(base), _params(required), _params(optional), is_op_class)
 
 
+def _is_listed(name: str, listed: str) -> bool:
+    """Return whether `name` is one of the names in `listed`; a regular expression would take a millisecond to compile."""
+    return any(name.startswith(known[:-1]) if known[-1] == "*" else name == known for known in listed.split())
+
+
 def chips_with(name: str) -> tuple[str, ...]:
     """Return the chips that have the instruction `name`."""
     if name in _matrix_chips():
         return _matrix_chips()[name]
-    for pattern, features in _FEATURES:
-        if re.fullmatch(pattern, name):
+    for listed, features in _FEATURES:
+        if _is_listed(name, listed):
             return tuple(c for c in chips.names() if any(chips.get(c).has(f) for f in features.split()))
     return () if name.startswith(("mfma_", "wmma_")) else chips.names()
 
@@ -369,7 +396,7 @@ def chips_with(name: str) -> tuple[str, ...]:
 @cache
 def limits(name: str, arch: str) -> dict[str, tuple[int, int]]:
     """Return (smallest, largest) value of the compile-time arguments of `name` that do not take all numbers."""
-    found = {param: most for pattern, param, most in _LIMITS if re.fullmatch(pattern, name)}
+    found = {param: most for listed, param, most in _LIMITS if _is_listed(name, listed)}
     if name.startswith("s_barrier_") and "id" in {p for p, _, _ in lookup(name).params}:
         found["id"] = _BARRIER_IDS[chips.get(arch).has("clusters")]
     return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from flydsl.diag import PassFailed
 from flydsl.dialects import is_fly_type, value_of
@@ -41,6 +42,7 @@ class Conversion:
         self.editor = Editor(types)
         self.raw: dict[ir.Value, Raw] = {}
         self.dead: list[ir.Operation] = []
+        self.forms: dict[ir.Type, Any] = {}  # of matrix atoms, see `matrix`
 
     def run(self, entry: ir.Block) -> None:
         self.editor.enter_function(entry)

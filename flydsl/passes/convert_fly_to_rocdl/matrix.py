@@ -1,5 +1,7 @@
 """MMA atoms: the instruction of the atom's row, operands in its register types."""
 
+from typing import NamedTuple
+
 from flydsl.atoms import mma_calls
 from flydsl.atoms.errors import OutOfRange
 from flydsl.atoms.matrix_rows import MatrixRow
@@ -39,17 +41,36 @@ _FAMILY_ATTRIBUTES = {
 @rule("mma_atom_call_ssa")
 def _mma_atom_call_ssa(conv: Conversion, op: ir.Operation) -> None:
     atom_value, a, b, c = op.operands
-    atom: MmaOp = value_of(atom_value.type)
-    row = atom.row(conv.arch)
-    if row is None:
+    form = _form(conv, atom_value.type)
+    if form is None:
         op.result.replace_all_uses_with(_fused(conv, a, b, c))
         return
-    context = op.context
-    registers = [parse_type(text, context) for text in row.regs]
-    operands = [conv.bitcast(v, t) for v, t in zip((a, b, c), registers, strict=True)]
-    values, attrs = _arguments(conv, atom, row, operands, atom_state(atom_value))
-    result = conv.editor.value(row.rocdl, registers[2], values, attrs)
+    operands = {n: conv.bitcast(v, t) for n, v, t in zip("abc", (a, b, c), form.registers, strict=True)}
+    if len(form.run_time) > 3:
+        state = atom_state(atom_value)
+        operands |= {n: _scale(conv, state, n, form.row) for n in form.run_time if n not in operands}
+    values = [operands[n] for n in form.run_time]
+    result = conv.editor.value(form.row.rocdl, form.registers[2], values, form.attributes)
     op.result.replace_all_uses_with(conv.bitcast(result, op.result.type))
+
+
+class _Form(NamedTuple):
+    """What all calls of an atom share: `run_time` names the operands in the instruction's order."""
+
+    row: MatrixRow
+    registers: list[ir.Type]
+    run_time: list[str]
+    attributes: dict[str, ir.Attribute]
+
+
+def _form(conv: Conversion, atom_type: ir.Type) -> _Form | None:
+    """Return the form of an atom's calls; None for the universal FMA, which no instruction stands for."""
+    forms = conv.forms
+    if atom_type not in forms:
+        atom: MmaOp = value_of(atom_type)
+        row = atom.row(conv.arch)
+        forms[atom_type] = None if row is None else _form_of(conv, atom, row)
+    return forms[atom_type]
 
 
 def _fused(conv: Conversion, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
@@ -59,15 +80,11 @@ def _fused(conv: Conversion, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
     return conv.editor.value("math.fma", c.type, [a, b, c])
 
 
-def _arguments(
-    conv: Conversion, atom: MmaOp, row: MatrixRow, operands: list[ir.Value], state: dict
-) -> tuple[list[ir.Value], dict]:
-    """Return the run-time operands in the row's order, and the constants as attributes."""
-    data = dict(zip("abc", operands, strict=True))
-    values, attrs = [], {}
+def _form_of(conv: Conversion, atom: MmaOp, row: MatrixRow) -> _Form:
+    run_time, attrs = [], {}
     for name, _, constant in mma_calls.arguments(atom, row):
         if constant is None:
-            values.append(data[name] if name in data else _scale(conv, state, name, row))
+            run_time.append(name)
             continue
         attribute, attribute_kind = _FAMILY_ATTRIBUTES.get(row.family, {}).get(name, _ATTRIBUTES[name])
         if attribute_kind == "scale_row" and constant > 1:
@@ -75,7 +92,7 @@ def _arguments(
         if row.acc == "f64" and name == "blgp":
             attribute_kind = "neg"
         attrs[attribute] = _attribute(conv, attribute_kind, constant)
-    return values, attrs
+    return _Form(row, [parse_type(text) for text in row.regs], run_time, attrs)
 
 
 def _attribute(conv: Conversion, kind: str, value: int) -> ir.Attribute:

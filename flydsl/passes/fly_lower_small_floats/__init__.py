@@ -45,6 +45,7 @@ def run(module: ir.Module, types: Types, arch: str) -> None:
 
 
 def _run_function(function: ir.Operation, entry: ir.Block, types: Types, arch: str) -> None:
+    ops: list[tuple[ir.Operation, list[Small | None]]] = []
     found: list[Found] = []
     values: list[tuple[ir.Value, ir.Type]] = []
     blocks: list[ir.Block] = [entry]
@@ -59,16 +60,20 @@ def _run_function(function: ir.Operation, entry: ir.Block, types: Types, arch: s
     def look(op: ir.Operation) -> None:
         for region in op.regions:
             blocks.extend(region.blocks)
-        operands, results = [small(v) for v in op.operands], [small(v) for v in op.results]
-        if any(operands) or any(results):
-            found.append(Found(op, operands, results))
+        results = [small(v) for v in op.results]
+        if any(results):
             values.extend((v, s.integers(types)) for v, s in zip(op.results, results, strict=True) if s)
+        ops.append((op, results))
 
     visit(entry, look)
     for block in blocks:
         values.extend((v, s.integers(types)) for v in block.arguments if (s := small(v)))
     if not values:
         return
+    for op, results in ops:
+        operands = [small(v) for v in op.operands]
+        if any(operands) or any(results):
+            found.append(Found(op, operands, results))
     for v, type_ in values:
         v.set_type(type_)
     _retype(function, entry, types)

@@ -192,9 +192,6 @@ def _entry(key: str, value: str | None) -> ir.Attribute:
 
 def _set_fast_math(root: ir.Operation) -> None:
     fast = ir.Attribute.parse("#llvm.fastmath<fast>")
-
-    def visit(op: ir.Operation) -> None:
+    for op in walks.everything(root):
         if op.name.startswith("llvm.") and "fastmathFlags" in op.attributes:
             op.attributes["fastmathFlags"] = fast
-
-    walks.each(root, visit)

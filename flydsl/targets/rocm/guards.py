@@ -20,7 +20,7 @@ from flydsl.diag.errors.target import (
     UndefinedSymbol,
     WorkgroupLimit,
 )
-from flydsl.ir import ir, walks
+from flydsl.ir import ir
 from flydsl.targets.rocm.llvm_text import INTRINSIC_PREFIX
 
 _CONTAINERS = frozenset({"builtin.module", "gpu.module"})
@@ -50,7 +50,6 @@ def span_of_location(location: ir.Location) -> Span | None:
 class ModuleFacts:
     """What the walk over the LLVM dialect saw: decides where code may be generated and which attributes hold."""
 
-    op_count: int = 0
     intrinsics: dict[str, Span | None] = field(default_factory=dict)
     rocdl_ops: dict[str, Span | None] = field(default_factory=dict)
     llvm_ops: set[str] = field(default_factory=set)
@@ -60,22 +59,19 @@ class ModuleFacts:
     calls: dict[str, Span | None] = field(default_factory=dict)
 
 
-def check_types(root: ir.Operation) -> set[str]:
+def check_types(ops: list[ir.Operation]) -> set[str]:
     """Refuse values of 8-, 6- and 4-bit float types; return types that LLVM may have trouble with.
 
     Raises   SmallFloatUnsupported: with the op's place
     """
     seen: dict[ir.Type, str] = {}
-
-    def visit(op: ir.Operation) -> None:
+    for op in ops:
         for result in op.results:
             kind = result.type
             if kind not in seen:
                 seen[kind] = str(kind)
                 if any(small in seen[kind] for small in _SMALL_FLOATS):
                     raise SmallFloatUnsupported(op=op.name, dtype=seen[kind], at=place(op))
-
-    walks.each(root, visit)
     return {text for text in seen.values() if _is_odd(text)}
 
 
@@ -87,35 +83,28 @@ def _is_odd(text: str) -> bool:
     return any(not _USUAL.fullmatch(s) for s in scalars)
 
 
-def check_llvm(root: ir.Operation, defined: set[str], chip: Chip, has_libraries: bool = False) -> ModuleFacts:
-    """Return the facts of a module of `llvm` and `rocdl` ops; refuse every other op.
+def check_llvm(
+    groups: dict[str, list[ir.Operation]], defined: set[str], chip: Chip, has_libraries: bool = False
+) -> ModuleFacts:
+    """Return the facts of a module of `llvm` and `rocdl` ops, given by their names; refuse every other op.
 
     Raises   RocmOpLeft: an op or a cast that no conversion removed
              UndefinedSymbol: a call of a function that nothing defines (with libraries, linking finds that)
     """
     facts = ModuleFacts()
-    rocdl_ops, llvm_ops = facts.rocdl_ops, facts.llvm_ops
-
-    def visit(op: ir.Operation) -> None:
-        name = op.name
-        facts.op_count += 1
+    for name, ops in groups.items():
         if name.startswith("rocdl."):
-            if name not in rocdl_ops:
-                rocdl_ops[name] = place(op)
+            facts.rocdl_ops[name] = place(ops[0])
         elif name.startswith("llvm."):
-            llvm_ops.add(name)
-            if name == "llvm.call":
-                _note_call(op, defined, facts, chip, has_libraries)
-            elif name == "llvm.call_intrinsic":
-                intrinsic = ir.StringAttr(op.attributes["intrin"]).value
-                facts.intrinsics.setdefault(intrinsic, place(op))
-            elif name == "llvm.alloca":
-                facts.private_bytes += _alloca_bytes(op)
+            facts.llvm_ops.add(name)
         elif name not in _CONTAINERS:
-            raise RocmOpLeft(op=name, detail=_detail(op), at=place(op))
-
-    walks.each(root, visit)
-    facts.has_inline_asm = "llvm.inline_asm" in llvm_ops
+            raise RocmOpLeft(op=name, detail=_detail(ops[0]), at=place(ops[0]))
+    for op in groups.get("llvm.call", ()):
+        _note_call(op, defined, facts, chip, has_libraries)
+    for op in groups.get("llvm.call_intrinsic", ()):
+        facts.intrinsics.setdefault(ir.StringAttr(op.attributes["intrin"]).value, place(op))
+    facts.private_bytes = sum(map(_alloca_bytes, groups.get("llvm.alloca", ())))
+    facts.has_inline_asm = "llvm.inline_asm" in facts.llvm_ops
     return facts
 
 

@@ -9,7 +9,6 @@ name and types
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 
 from flydsl.diag.errors.target import IntrinsicUnknown
@@ -30,14 +29,13 @@ _BLOCK_COUNT, _GROUP_SIZE = (
 )  # offsets in the implicit arguments, code object version 5 and later: u32 x 3, u16 x 3
 
 
-def prepare(device: ir.Operation, rules: Rules) -> dict[str, tuple[PrintfFormat, ...]]:
+def prepare(device: ir.Operation, ops: list[ir.Operation], rules: Rules) -> dict[str, tuple[PrintfFormat, ...]]:
     """Rewrite a gpu.module in place; return the print formats of each kernel that prints.
 
-    `rules` (op name to rewrite) come in addition to the ones of this file.
+    `ops` are those inside `device`; `rules` (op name to rewrite) come in addition to the ones of this file.
     """
     rules = _RULES | rules
-    found = defaultdict(list)
-    walks.each(device, lambda op: found[op.name].append(op))
+    found = walks.by_name(ops)
     formats = {}
     if "gpu.printf" in found:
         for function in found["gpu.func"]:
@@ -54,22 +52,25 @@ def prepare(device: ir.Operation, rules: Rules) -> dict[str, tuple[PrintfFormat,
     return formats
 
 
-def finish(module: ir.Operation) -> None:
+def finish(module: ir.Operation, groups: dict[str, list[ir.Operation]]) -> bool:
     """Undo what upstream's conversion does that this target does not want; pass on the hints of loops.
 
-    The remainder becomes a call of a ROCm library function; LLVM 22 expands its own instruction for it correctly.
+    `groups` are the ops of `module` by name; returns whether some were replaced: upstream makes the remainder a call
+    of a ROCm library function, and LLVM 22 expands its own instruction for it correctly.
     """
-    for op in walks.collect(module, {"llvm.br", "llvm.cond_br"}):
+    for op in (*groups.get("llvm.br", ()), *groups.get("llvm.cond_br", ())):
         if _HINT in op.attributes:  # upstream leaves the hint of the loop where the translation does not look
             op.attributes["loop_annotation"] = op.attributes[_HINT]
             del op.attributes[_HINT]
-    for op in walks.collect(module, {"llvm.call"}):
-        if str(op.attributes["callee"]).startswith("@__ocml_fmod"):
-            with op.context:
-                replace_op(op, [Builder(op).emit("llvm.frem", op.results[0].type, list(op.operands))])
-    for op in walks.children(module):
-        if op.name == "llvm.func" and walks.symbol(op).startswith("__ocml_fmod"):
-            op.erase()
+    remainders = [op for op in groups.get("llvm.call", ()) if str(op.attributes["callee"]).startswith("@__ocml_fmod")]
+    for op in remainders:
+        with op.context:
+            replace_op(op, [Builder(op).emit("llvm.frem", op.results[0].type, list(op.operands))])
+    if remainders:
+        for op in groups["llvm.func"]:
+            if walks.symbol(op).startswith("__ocml_fmod"):
+                op.erase()
+    return bool(remainders)
 
 
 def replace_op(op: ir.Operation, values: list[ir.Value]) -> None:

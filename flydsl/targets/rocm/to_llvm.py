@@ -68,17 +68,14 @@ def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> De
         kernels = {k.name: k for k in map(_kernel_facts, _kernel_functions(device))}
         if not kernels:
             raise NoGpuModule(problem="the gpu.module has no kernel function")
-        odd_types = guards.check_types(device)
-        _check_limits(device, kernels, chip)
-        for function in _kernel_functions(device):
-            attributes.keep_workgroup_range(function)
+        odd_types = _check_and_prepare(device, kernels, chip)
         _drop_host(host)
-        for name, formats in prepare(device, bridges.RULES | shuffles.rules(chip)).items():
-            kernels[name].printf_formats = formats
         _run_pipeline(host, chip)
         module = _unwrap(find_gpu_module(host))
-        finish(module.operation)
-        facts = guards.check_llvm(module.operation, _defined(module), chip, bool(options.link_libs))
+        groups = walks.by_name(walks.everything(module.operation))
+        if finish(module.operation, groups):
+            groups = walks.by_name(walks.everything(module.operation))
+        facts = guards.check_llvm(groups, _defined(groups), chip, bool(options.link_libs))
         facts.odd_types = odd_types
         for name, at in facts.rocdl_ops.items():
             intrinsics.check_chip(name.removeprefix("rocdl."), chip, at)
@@ -88,6 +85,18 @@ def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> De
         if options.debug_info:
             _add_line_tables(module)
     return DeviceModule(module, kernels, facts)
+
+
+def _check_and_prepare(device: ir.Operation, kernels: dict[str, KernelFacts], chip: Chip) -> set[str]:
+    """Make a gpu.module ready for upstream's conversions; return its types that LLVM may have trouble with."""
+    ops = walks.everything(device)
+    odd_types = guards.check_types(ops)
+    _check_limits(device, kernels, chip)
+    for function in _kernel_functions(device):
+        attributes.keep_workgroup_range(function)
+    for name, formats in prepare(device, ops, bridges.RULES | shuffles.rules(chip)).items():
+        kernels[name].printf_formats = formats
+    return odd_types
 
 
 def to_llvm_ir(device: DeviceModule) -> str:
@@ -184,6 +193,5 @@ def _add_line_tables(module: ir.Module) -> None:
     PassManager.parse(text).run(module.operation)
 
 
-def _defined(module: ir.Module) -> set[str]:
-    functions = (op for op in walks.children(module.operation) if op.name == "llvm.func")
-    return {walks.symbol(op) for op in functions if len(op.regions[0].blocks)}
+def _defined(groups: dict[str, list[ir.Operation]]) -> set[str]:
+    return {walks.symbol(op) for op in groups.get("llvm.func", ()) if len(op.regions[0].blocks)}
