@@ -206,4 +206,6 @@ def _value_order(tiled: TiledCopy, values: int) -> tuple[Layout, tuple[int, ...]
     groups = recast_layout(tile_to_tv, 1, tiled.threads * values)
     order = logical_product(Layout(values, 1), right_inverse(groups))
     atom_values = size(tiled.atom.layout_ref[1])
-    return zipped_divide(order, Layout(atom_values, 1)), int_tuple_product_each(groups.shape)
+    repeats = int_tuple_product_each(groups.shape)
+    per_mode = repeats if isinstance(repeats, tuple) else (repeats,)
+    return zipped_divide(order, Layout(atom_values, 1)), per_mode
