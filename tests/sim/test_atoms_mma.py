@@ -157,7 +157,13 @@ def random_scales(case, rng):
 
 @pytest.mark.parametrize("operand", "ABC")
 @pytest.mark.parametrize(
-    "name", ["gfx942-mfma_f32_16x16x16_f16", "gfx950-mfma_f32_32x32x16_bf16", "gfx1201-wmma_i32_16x16x16_iu8"]
+    "name",
+    [
+        "gfx942-mfma_f32_16x16x16_f16",
+        "gfx950-mfma_f32_32x32x16_bf16",
+        "gfx1201-wmma_i32_16x16x16_iu8",
+        "gfx1250-wmma_f16_16x16x32_f16",
+    ],
 )
 def test_a_permuted_lane_map_fails(name, operand, monkeypatch):
     """Mutation: two lanes of one operand's map exchanged in the table; random and structured inputs both notice."""
