@@ -2,7 +2,7 @@
 
 from flydsl.utils.collector import paused_collector
 
-with paused_collector():  # nothing that is imported here becomes garbage
+with paused_collector(all_stays=True):
     from flydsl.compiler.context import CompilationContext
     from flydsl.compiler.diagnostics import install_excepthook
     from flydsl.compiler.export import export, materialise

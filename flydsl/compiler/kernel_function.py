@@ -11,6 +11,7 @@ from typing import Any, overload
 from flydsl.compiler.annotations import resolved_signature
 from flydsl.compiler.context import CompilationContext  # noqa: F401  (imported from here by kernels)
 from flydsl.compiler.launch_arguments import KernelArguments, check_grid, launch_sizes
+from flydsl.compiler.loading import load_named
 from flydsl.diag import BlockSizeConflict, DynamicSharedTooSmall, KernelOutsideJit, MissingLaunch, UserError
 from flydsl.expr.numeric import Numeric
 from flydsl.expr.typing import Stream
@@ -44,6 +45,7 @@ class KernelFunction:
         self._declared = _checked_block_size(known_block_size)
         self._set_while_tracing: tuple[weakref.ref[Trace], tuple[int, int, int] | None] | None = None
         self.signature = inspect.signature(func)
+        load_named(getattr(func, "__code__", None))
 
     @property
     def name(self) -> str:

@@ -1,8 +1,11 @@
-"""What the first compile needs is imported with the package, where it is sure to be needed."""
+"""What the first compile needs is imported with the package or the kernel, where it is sure to be needed."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
+from types import CodeType
+from typing import Any
 
 from flydsl.diag.errors.target import MissingLlvm
 from flydsl.passes.registry import load_passes
@@ -21,3 +24,12 @@ def load_compiler() -> None:
 
         with suppress(MissingLlvm):  # a compile says what is missing
             isolate.load_codegen()
+
+
+def load_named(code: Any) -> None:
+    """Import `fx.rocdl` (20 ms) where the code of a kernel names it: else its first compile would."""
+    if isinstance(code, CodeType):
+        if "rocdl" in code.co_names:
+            import_module("flydsl.expr.rocdl")
+        for constant in code.co_consts:
+            load_named(constant)

@@ -37,3 +37,10 @@ def test_without_llvm_the_package_imports_and_a_compile_says_what_is_missing(tmp
     done = run(tmp_path, code, COMPILE_ONLY="1", ARCH="gfx942")
     assert (done.returncode, done.stdout) == (1, "imported\n")
     assert "FLY_NO_LLVM" in done.stderr and "fix:" in done.stderr
+
+
+@pytest.mark.parametrize(("body", "expected"), [("fx.rocdl.s_nop(0)", True), ("(lambda: fx.rocdl.s_nop(0))()", True), ("fx.barrier()", False)])
+def test_instructions_are_imported_with_the_kernel_that_names_them(tmp_path, body, expected):
+    code = f"import flydsl.compiler as flyc, flydsl.expr as fx\n@flyc.kernel\ndef kernel():\n    {body}\n"
+    done = run(tmp_path, code + "print('flydsl.expr.rocdl' in sys.modules)")
+    assert (done.returncode, done.stdout) == (0, f"{expected}\n"), done.stderr
