@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from flydsl import arch as chips
 from flydsl.diag.base import UserError
 from flydsl.layout import (
     ComposedLayout,
@@ -287,6 +288,7 @@ def _copy_atom(r: dict) -> Iterator[Check]:
 
 
 def _usable(op: Any, r: dict) -> CopyRow:
+    chips.get(r["chip"])
     op.tv_src(bit_width(r["elem"]))
     return row(op, r["elem"], r["src"], r["dst"], r["chip"])
 
@@ -389,6 +391,8 @@ def evaluate(record: dict) -> tuple[list[Check], set[str]]:
                 open_.append(check)
     except (UserError, LayoutError) as error:
         open_.append(("record", f"refused: {error}", "answered"))
+    except KeyError as error:
+        open_.append(("record", f"no field {error}", "a record of README.md's form"))
     except Exception as error:  # reported with the line, so that one record does not hide the others
         open_.append(("record", f"not evaluated: {type(error).__name__}: {error}", "a record of README.md's form"))
     return open_, named

@@ -203,9 +203,9 @@ def _value_order(tiled: TiledCopy, values: int) -> tuple[Layout, tuple[int, ...]
     the tile numbers them.
     """
     tile_to_tv = composition(right_inverse(tiled.layout_tv), column_major(tiled.tile_shape))
+    if tiled.tile.rank == 1:
+        tile_to_tv = from_modes([tile_to_tv])
     groups = recast_layout(tile_to_tv, 1, tiled.threads * values)
     order = logical_product(Layout(values, 1), right_inverse(groups))
     atom_values = size(tiled.atom.layout_ref[1])
-    repeats = int_tuple_product_each(groups.shape)
-    per_mode = repeats if isinstance(repeats, tuple) else (repeats,)
-    return zipped_divide(order, Layout(atom_values, 1)), per_mode
+    return zipped_divide(order, Layout(atom_values, 1)), int_tuple_product_each(groups.shape)

@@ -104,6 +104,12 @@ def test_tiled_atom_refusals(tensor, smem, tile, warps, message):
         made(f"!fly.memref<f16, global, {tensor}>", smem, tile, warps)
 
 
+def test_lds_without_a_contiguous_mode_is_refused_for_every_width():
+    for elem in ("i8", "f16", "f32", "f64"):
+        with pytest.raises(ValueError, match="no contiguous mode"):
+            made(f"!fly.memref<{elem}, global, (1024,512):(512,1)>", "(128,64):(128,2)", "[128|64]")
+
+
 # Recorded from the reference compiler: (tensor, LDS, tile, warps) and the atom's shape, tensor2tdm, coordinates.
 DIMENSIONS = [
     ("(1,3,16):(48,16,1)", "(1,1,8):(8,8,1)", "[1|1|8]", 1, "[1, 8]", "(0,1E0,1E1)", "(0,1E1,1E0)"),

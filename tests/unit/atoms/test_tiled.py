@@ -160,6 +160,17 @@ def test_mfma_parts_are_the_manuals(waves, operand):
         assert got == want
 
 
+@pytest.mark.parametrize("thread", [0, 21, 63, 64, 100, 127, 130])
+def test_waves_beyond_a_short_tensor_have_coordinates_of_their_own(thread):
+    """Two waves along N over a C of 8 x 16: the second one is behind the tensor, where a predicate can see it."""
+    tiled = make_tiled_mma(mfma(16, 16, 16, "f16"), parse("(1,2,2):(0,1,2)"))
+    wave, lane = divmod(thread, 64)
+    want = [(r, c + 16 * (wave % 2)) for r, c in (isa_maps.mfma_output(16, 16, 1, 4)[lane, i][:2] for i in range(4))]
+    for shape in [(8, 16), (16, 16), (16, 32)]:
+        part, base = tiled_mma.partition(tiled, "C", make_identity_layout(shape), thread)
+        assert [point(base, crd2idx(c, part)) for c in all_coords(part.shape)] == want
+
+
 @pytest.mark.parametrize("name, atom, waves, permutation", MMAS, ids=[m[0] for m in MMAS])
 @pytest.mark.parametrize("operand", "ABC")
 def test_dynamic_mma_threads(name, atom, waves, permutation, operand):
@@ -212,6 +223,22 @@ def test_stages_replace_further_modes():
     layout = parse("(192,64,3):(64,1,12288)")
     assert str(tiled_mma.fragment_layout(tiled, "A", layout)) == "(16,3,4,3):(1,64,16,192)"
     assert str(tiled_mma.fragment_layout(tiled, "A", layout, 2)) == "(16,3,4,2):(1,64,16,192)"
+
+
+def test_one_stage_has_stride_0():
+    tiled = make_tiled_mma(mfma(16, 16, 16, "f16"), parse("(1,1,1):(0,0,0)"))
+    assert str(tiled_mma.fragment_layout(tiled, "A", parse("(32,32):(32,1)"), 1)) == "(4,2,2,1):(1,8,4,0)"
+
+
+@pytest.mark.parametrize("tile", ["16", "16:1"])
+def test_retile_of_a_one_dimensional_copy(tile):
+    """Four threads with four neighbours each, moved in pairs: the fragment's registers in pairs."""
+    tiled = make_tiled_copy(copy_atom(UniversalCopy(32), 16), parse("(4,4):(4,1)"), parse(f"[{tile}]").modes)
+    layout = parse("(48):(1)")
+    part, _ = tiled_copy.partition(tiled, "src", layout, 1)
+    fragment = make_fragment_layout_like(part)
+    target = retile(tiled, fragment)
+    assert [crd2idx(c, target) for c in all_coords(target.shape)] == [crd2idx(c, fragment) for c in all_coords(part.shape)]
 
 
 def test_transposing_read():
