@@ -15,7 +15,7 @@ from flydsl.compiler.code_reads import code_reads, digests_of_file
 from flydsl.compiler.fingerprint import Captured, described
 from flydsl.compiler.jit_executor import CompiledArtifact
 from flydsl.compiler.lines import line_tables, moved_places
-from flydsl.diag import RunOnly, RunOnlyMiss
+from flydsl.diag import RunOnly, RunOnlyFolder, RunOnlyMiss
 from flydsl.runtime.disk_cache import DiskCache, Entry
 from flydsl.utils import env
 from flydsl.utils.logger import log
@@ -109,7 +109,7 @@ def disk_cache() -> DiskCache | None:
     """Return the cache in force, or None: it is turned off, has no folder, or stages are dumped and nothing may be
     skipped.
 
-    Raises   RunOnly: FLYDSL_RUNTIME_RUN_ONLY with switches that contradict it
+    Raises   RunOnly, RunOnlyFolder: FLYDSL_RUNTIME_RUN_ONLY with switches that contradict it
     """
     folder = env.runtime.cache_dir
     dumping = env.debug.dump_ir or env.debug.dump_asm
@@ -117,9 +117,7 @@ def disk_cache() -> DiskCache | None:
         if dumping:
             raise RunOnly(problem="stages are to be dumped, and they exist only while compiling")
         if not folder:
-            raise RunOnlyMiss(
-                problem="FLYDSL_RUNTIME_CACHE_DIR is empty", function="any function", key="-", folder="''"
-            )
+            raise RunOnlyFolder
         return DiskCache(folder, env.runtime.cache_limit << 20)
     shown = env.debug.print_origin_ir or env.debug.print_after_all or env.debug.level >= 4
     if not folder or dumping or shown or not env.runtime.enable_cache:

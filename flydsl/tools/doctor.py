@@ -8,6 +8,7 @@ import platform
 import sys
 
 import flydsl
+from flydsl.diag import FlyError
 
 PACKAGES = {
     "numpy": "pip install numpy",
@@ -28,12 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     missing = _packages()
     missing += _tools()
-    _devices()
+    wrong = _devices()
     if missing:
         sys.stdout.write("\nmissing:\n" + "".join(f"  {name}: {fix}\n" for name, fix in missing))
-    else:
+    if wrong:
+        sys.stdout.write("\nwrong:\n" + "".join(f"  {problem}\n" for problem in wrong))
+    if not missing and not wrong:
         sys.stdout.write("\nnothing is missing\n")
-    return 1 if any(name in PACKAGES for name, _ in missing) else 0
+    return 1 if wrong or any(name in PACKAGES for name, _ in missing) else 0
 
 
 def _say(name: str, text: str) -> None:
@@ -65,7 +68,6 @@ def _packages() -> list[tuple[str, str]]:
 
 
 def _tools() -> list[tuple[str, str]]:
-    from flydsl.diag import FlyError
 
     missing = []
     if _version("llvmlite"):
@@ -83,14 +85,28 @@ def _tools() -> list[tuple[str, str]]:
     return missing
 
 
-def _devices() -> None:
+RUNTIMES = {"sim": "sim (the simulator)", "rocm": "rocm (HIP)", "null": "null (launches do nothing)"}
+
+
+def _devices() -> list[str]:
+    """Say which GPUs there are, where kernels run and what they are compiled for; return what the environment has wrong."""
+    from flydsl.compiler.backends import compile_backend_name, get_backend
     from flydsl.runtime.device import target_arch
     from flydsl.runtime.kinds import hip_device_count, runtime_kind
 
+    wrong = []
     try:
         count = hip_device_count()
     except (OSError, ImportError):
         count = 0
     _say("AMD GPUs", str(count))
-    _say("runtime", {"sim": "sim (the simulator)", "rocm": "rocm (HIP)"}[runtime_kind()])
-    _say("target", target_arch())
+    try:
+        _say("runtime", RUNTIMES.get(runtime_kind(), runtime_kind()))
+    except ValueError as e:
+        wrong.append(str(e))
+    _say("target", target_arch() if compile_backend_name() == "rocm" else f"{target_arch()}, backend {compile_backend_name()}")
+    try:
+        get_backend()
+    except FlyError as e:
+        wrong.append(f"{e.message}: {e.advice}")
+    return wrong

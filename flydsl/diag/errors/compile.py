@@ -31,6 +31,7 @@ __all__ = [
     "NotTracing",
     "PassFailed",
     "RunOnly",
+    "RunOnlyFolder",
     "RunOnlyMiss",
     "SharedMemoryTooLarge",
     "SignatureChanged",
@@ -204,6 +205,13 @@ class RunOnly(UserError, ValueError):
     what = "FLYDSL_RUNTIME_RUN_ONLY forbids compiling, but {problem}"
     why = "with it every kernel comes from the disk cache"
     fix = "unset FLYDSL_RUNTIME_RUN_ONLY, or the switch that asks for a compile"
+
+
+class RunOnlyFolder(UserError, RuntimeError):
+    code = "FLY_RUN_ONLY_FOLDER"
+    what = "FLYDSL_RUNTIME_RUN_ONLY takes every kernel from the disk cache, but FLYDSL_RUNTIME_CACHE_DIR is empty"
+    why = "an empty text turns the disk cache off"
+    fix = "set FLYDSL_RUNTIME_CACHE_DIR to the folder that a run with COMPILE_ONLY=1 has filled, or unset it for ~/.flydsl/cache"
 
 
 class RunOnlyMiss(UserError, RuntimeError):

@@ -541,5 +541,5 @@ def test_run_only(program, monkeypatch, tmp_path) -> None:
         program.compiles()
     monkeypatch.delenv("FLYDSL_DUMP_IR")
     monkeypatch.setenv("FLYDSL_RUNTIME_CACHE_DIR", "")
-    with pytest.raises(FlyError, match="FLYDSL_RUNTIME_CACHE_DIR is empty"):
+    with pytest.raises(RuntimeError, match="(?s)FLY_RUN_ONLY_FOLDER.*FLYDSL_RUNTIME_CACHE_DIR is empty"):
         program.compiles()

@@ -35,8 +35,8 @@ if __name__ == "__main__":
 OTHER = "@flyc.jit\ndef other(a: fx.Tensor):\n    scale_kernel(a, 1).launch(grid=(1,), block=(64,))\n"
 
 
-def flydsl(*arguments: object, cwd: pathlib.Path) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FLYDSL_RUNTIME_CACHE_DIR": str(cwd / "cache")}
+def flydsl(*arguments: object, cwd: pathlib.Path, **variables: str) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FLYDSL_RUNTIME_CACHE_DIR": str(cwd / "cache"), **variables}
     command = [sys.executable, "-m", "flydsl.tools.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, cwd=cwd, env=environment, timeout=200)
 
@@ -144,3 +144,22 @@ def test_machine_code_does_not_go_to_a_terminal(monkeypatch, tmp_path):
     assert "fix: write them to a file: -o kernel.hsaco" in str(e.value)
     args.output = tmp_path / "kernel.hsaco"
     assert compile_command.run(args) == 0 and args.output.read_bytes() == b"\x7fELF"
+
+
+# --- flydsl doctor ---
+
+
+@pytest.mark.parametrize(
+    ("variables", "status", "text"),
+    [
+        ({"FLYDSL_RUNTIME_KIND": "null", "ARCH": "gfx1201"}, 0, "runtime        null (launches do nothing)\ntarget         gfx1201"),
+        ({"FLYDSL_RUNTIME_KIND": "sim"}, 0, "runtime        sim (the simulator)"),
+        ({"FLYDSL_RUNTIME_KIND": "cuda"}, 1, "wrong:\n  FLYDSL_RUNTIME_KIND='cuda' is not valid: expected one of auto, sim"),
+        ({"ARCH": "gfx9"}, 1, "wrong:\n  unknown arch `gfx9`"),
+        ({"FLYDSL_COMPILE_BACKEND": "ptx"}, 1, "target         gfx942, backend ptx\n"),
+        ({"FLYDSL_COMPILE_BACKEND": "ptx"}, 1, "wrong:\n  there is no compile backend named ptx"),
+    ],
+)
+def test_doctor_says_what_the_environment_has_wrong(tmp_path, variables, status, text):
+    found, out, err = texts(flydsl("doctor", cwd=tmp_path, **{"ARCH": "gfx942", **variables}))
+    assert text in out and (found, err) == (status, ""), out
