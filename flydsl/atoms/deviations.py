@@ -156,7 +156,7 @@ def _unsigned_atomic(r: dict, field: str, ours: Any, recorded: Any) -> bool:
 
 
 def _padding_fields(r: dict, field: str, ours: Any, recorded: Any) -> bool:
-    if not r.get("family", "").startswith("cdna5.tensor") or (field, ours) != ("accepted", False):
+    if not r.get("family", "").startswith("cdna5.tensor") or (field, ours) != ("accepted", False) or "atom" not in r:
         return False
     op = parse_copy_atom(r["atom"]).op
     try:
