@@ -90,7 +90,8 @@ def is_proven(facts: ModuleFacts, text: str, chip: Chip) -> bool:
     and no types, private arrays or calls outside what was tried.
     """
     return (
-        facts.llvm_ops <= _PROVEN_LLVM
+        _LEAVES_STATE not in text
+        and facts.llvm_ops <= _PROVEN_LLVM
         and all(name.startswith(intrinsics.PREFIX) or name in _PROVEN_INTRINSICS for name in facts.intrinsics)
         and all(intrinsics.is_proven(line, chip) for line in intrinsics.declarations(text))
         and not facts.odd_types
@@ -99,6 +100,8 @@ def is_proven(facts: ModuleFacts, text: str, chip: Chip) -> bool:
     )
 
 
+# Its strategies keep counters of the first kernel they see in static variables of LLVM: the second fails an assertion.
+_LEAVES_STATE = "@llvm.amdgcn.iglp.opt"
 _MOST_PRIVATE_BYTES = 32768  # per lane; LLVM refuses far above, and what is needed with spills is not known before
 
 
@@ -137,8 +140,9 @@ def run_codegen(source: CodegenInput, outputs: tuple[str, ...], bitcode: bytes =
 def _run_isolated(source: CodegenInput, request: Any, options: tuple[tuple[str, Any], ...]) -> dict[str, str | bytes]:
     for name, _ in options:
         _check_option(name)
+    once = _LEAVES_STATE in source.text
     try:
-        host = worker.get_worker(options)
+        host = worker.Worker(options) if once else worker.get_worker(options)
     except worker.WorkerDied as died:
         raise LlvmOptionBad(option=", ".join(n for n, _ in options), detail=f": {died}") from died
     try:
@@ -147,6 +151,9 @@ def _run_isolated(source: CodegenInput, request: Any, options: tuple[tuple[str, 
         raise _rejected(source, str(refused), refused.symbols) from refused
     except worker.WorkerDied as died:
         raise _failed(source, died.log, died.status) from died
+    finally:
+        if once:
+            host.close()
 
 
 def _check_option(name: str) -> None:
