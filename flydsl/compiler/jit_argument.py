@@ -29,7 +29,9 @@ from flydsl.expr.typing import Constexpr, Pointer, Stream, Tensor
 from flydsl.expr.values import wrap as wrap_value
 from flydsl.ir import get_context, get_types, ir
 from flydsl.layout.view import MemRef, Ptr
-from flydsl.runtime.host_arrays import HostArray, host_array
+from flydsl.runtime.host_arrays import HostArray, broken_promise, host_array
+from flydsl.runtime.small_floats import small_float_bits
+from flydsl.runtime.streams import stream_handle
 
 LARGEST_EXTENT = 2**31 - 1  # extents are 32-bit values in kernels
 
@@ -219,19 +221,7 @@ class MemRefJitArg(JitArgument):
 
     def broken_promise(self) -> str:
         """Return what of the alignment and divisibility that the code relies on does not hold; empty where all does."""
-        array = self.array
-        if self.align and array.address % self.align:
-            return f"its address {array.address:#x} is not a multiple of assumed_align={self.align}"
-        for what, values, divisors in (
-            ("extent", array.shape, self._shape_div),
-            ("stride", array.strides, self._stride_div),
-        ):
-            for i, div in divisors.items():
-                if values[i] % div:
-                    return f"{what} {i} is {values[i]}, not a multiple of divisibility={div}"
-        if self.stride_width == 32 and any(not -(2**31) <= array.strides[i] < 2**31 for i in self._stride_div):
-            return f"its strides {array.strides} do not fit use_32bit_stride"
-        return ""
+        return broken_promise(self.array, self.align, self._shape_div, self._stride_div, self.stride_width)
 
     def of_same_type(self, array: HostArray) -> MemRefJitArg | None:
         """Return a tensor under this one's type: with the same layout marks. None where it does not have that type."""
@@ -402,7 +392,7 @@ class NumericJitArg(JitArgument):
             raise ArgumentRange(value=value, dtype=cls.__name__, low=self.range[0], high=self.range[1])
         self.number = cls(value).value
         if cls.is_float and cls.width <= 8:  # lowered code takes the bits of floats that no arithmetic knows
-            self.number = _small_float_bits(cls.element.mlir, self.number)
+            self.number = small_float_bits(cls.element.mlir, self.number)
 
     @property
     def range(self) -> tuple[int, int]:
@@ -432,26 +422,13 @@ class NumericJitArg(JitArgument):
         return [self.number]
 
 
-def _small_float_bits(elem: str, value: float) -> int:
-    """Return the bits of a number rounded to a float of at most 8 bits, as ml_dtypes rounds it."""
-    import ml_dtypes
-
-    names = {"f8E5M2": "float8_e5m2", "f8E4M3FN": "float8_e4m3fn", "f8E5M2FNUZ": "float8_e5m2fnuz"}
-    names |= {"f8E4M3FNUZ": "float8_e4m3fnuz", "f8E4M3": "float8_e4m3", "f8E4M3B11FNUZ": "float8_e4m3b11fnuz"}
-    names |= {"f8E8M0FNU": "float8_e8m0fnu", "f6E2M3FN": "float6_e2m3fn", "f6E3M2FN": "float6_e3m2fn"}
-    names |= {"f4E2M1FN": "float4_e2m1fn"}
-    return int(np.array(value).astype(getattr(ml_dtypes, names[elem])).view(np.uint8))
-
-
 class StreamJitArg(JitArgument):
     """A stream: None (default), an integer handle, a torch stream, or `fx.Stream` of one."""
 
     dsl_type = Stream
 
     def __init__(self, value: Any = None):
-        value = value.value if isinstance(value, Stream) else value
-        handle = getattr(value, "cuda_stream", value)
-        self.handle = int(handle) if handle is not None else 0
+        self.handle = stream_handle(value.value if isinstance(value, Stream) else value)
 
     def signature(self) -> Hashable:
         return "stream"

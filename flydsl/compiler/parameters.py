@@ -34,7 +34,9 @@ def _record(name: str, argument: JitArgument) -> dict[str, Any]:
             [None if isinstance(n, la.Sym) else n for n in _modes(x)] for x in (layout.shape, layout.stride)
         )
         common = {"kind": "tensor", "name": name, "elem": argument.dtype, "shape": shape, "stride": stride}
-        return {**common, "stride_bits": argument.stride_width}
+        divisors = {"shape": argument.divisibility_of_shape, "stride": argument.divisibility_of_strides}
+        promises = {"align": argument.align, **{f"{k}_divisors": sorted(d.items()) for k, d in divisors.items()}}
+        return {**common, "stride_bits": argument.stride_width, **promises}
     if isinstance(argument, PointerJitArg):
         return {"kind": "pointer", "name": name, "elem": argument.plain.elem}
     if isinstance(argument, NumericJitArg):

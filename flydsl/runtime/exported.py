@@ -15,18 +15,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flydsl.diag import ExportedArch, ExportedArgument, ExportedCount, ExportedFile
+import numpy as np
+
+from flydsl.diag import ExportedArch, ExportedArgument, ExportedCount, ExportedFile, TensorPromise
 from flydsl.diag.source import mark_internal
 from flydsl.runtime import host_math
 from flydsl.runtime import stored_artifact as stored
 from flydsl.runtime.device import chip_for, chosen_for, target_arch
 from flydsl.runtime.disk_cache import Entry
-from flydsl.runtime.host_arrays import HostArray, common_device, host_array
+from flydsl.runtime.host_arrays import HostArray, broken_promise, common_device, host_array
 from flydsl.runtime.kinds import Loaded, current_runtime, suited_to
+from flydsl.runtime.small_floats import NAMES, small_float_bits
+from flydsl.runtime.streams import stream_handle
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.stored_text import run_text
 
-FORMAT = 1
+FORMAT = 2
 _WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
 
 
@@ -131,6 +135,10 @@ def _tensor(function: str, parameter: dict, value: Any, flat: list) -> HostArray
     fixed = [(n, w) for n, w in zip((*array.shape, *array.strides), (*shape, *stride), strict=True) if w is not None]
     if any(n != w for n, w in fixed) or max(array.shape) >= 2**31:
         raise _wrong(function, parameter, got)
+    divisors = [{int(i): div for i, div in parameter[f"{what}_divisors"]} for what in ("shape", "stride")]
+    problem = broken_promise(array, parameter["align"], *divisors, parameter["stride_bits"])
+    if problem:
+        raise TensorPromise(problem=f"`{parameter['name']}`: {problem}")
     flat.append(array.address)
     flat += [n for n, w in zip(array.shape, shape, strict=True) if w is None]
     flat += [n for n, w in zip(array.strides, stride, strict=True) if w is None]
@@ -146,15 +154,21 @@ def _pointer(function: str, parameter: dict, value: Any, flat: list) -> None:
 
 def _number(function: str, parameter: dict, value: Any, flat: list) -> None:
     width = _WIDTHS.get(parameter["elem"])
+    value = value.item() if isinstance(value, np.generic) and value.dtype.kind in "biuf" else value
+    if width and isinstance(value, float) and value.is_integer():  # as the jit function does
+        value = int(value)
     if not isinstance(value, (int, float)) or (width and not isinstance(value, int)):
         raise _wrong(function, parameter, type(value).__name__)
     if width and not -(1 << width - 1) <= value < 1 << width:
         raise _wrong(function, parameter, str(value))
-    flat.append(value if width else float(value))
+    if parameter["elem"] in NAMES:
+        flat.append(small_float_bits(parameter["elem"], value))
+    else:
+        flat.append(value if width else float(value))
 
 
 def _stream(function: str, parameter: dict, value: Any, flat: list) -> None:
-    flat.append(int(getattr(value, "cuda_stream", value) or 0))
+    flat.append(stream_handle(value))
 
 
 def _wrong(function: str, parameter: dict, got: str) -> ExportedArgument:

@@ -109,6 +109,22 @@ def _move(name: str, array: HostArray, device: int) -> str:
     return f'`{name}.to("cuda:{device}")` (or, to be read across the bus, `{name}.pin_memory()`)'
 
 
+def broken_promise(
+    array: HostArray, align: int, shape_div: dict[int, int], stride_div: dict[int, int], stride_bits: int
+) -> str:
+    """Return what code relies on that does not hold for an array; empty where all does. `shape_div`, `stride_div`: what
+    dynamic extents and strides are multiples of, by dimension; `align` in bytes, 0 for none."""
+    if align and array.address % align:
+        return f"its address {array.address:#x} is not a multiple of assumed_align={align}"
+    for what, values, divisors in (("extent", array.shape, shape_div), ("stride", array.strides, stride_div)):
+        for i, div in divisors.items():
+            if values[i] % div:
+                return f"{what} {i} is {values[i]}, not a multiple of divisibility={div}"
+    if stride_bits == 32 and any(not -(2**31) <= array.strides[i] < 2**31 for i in stride_div):
+        return f"its strides {array.strides} do not fit use_32bit_stride"
+    return ""
+
+
 def host_array(tensor: Any, missing_ok: bool = False) -> HostArray | None:
     """Return the memory of a tensor.
 

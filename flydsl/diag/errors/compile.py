@@ -27,6 +27,7 @@ __all__ = [
     "LaunchGeometry",
     "MissingLaunch",
     "NoSource",
+    "NoStream",
     "NotExportable",
     "NotTracing",
     "PassFailed",
@@ -100,6 +101,13 @@ class ArgumentType(UserError, TypeError):
     what = "{parameter}: {got} is neither a JitArgument nor has a registered constructor"
     why = "`{function}` declares `{parameter}: {declared}`"
     fix = "{advice}"
+
+
+class NoStream(UserError, TypeError):
+    code = "FLY_STREAM"
+    what = "`{got}` is no stream"
+    why = "a stream is None (the default one), a torch stream, an integer handle of the driver, or fx.Stream of these"
+    fix = "pass torch.cuda.current_stream(), or None"
 
 
 class TensorDtype(UserError, TypeError):

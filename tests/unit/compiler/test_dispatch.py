@@ -1,5 +1,6 @@
 """Calls of jit functions: the generated fast path, what makes it give way, and what it refuses. On the runtime that does nothing."""
 
+import ctypes
 import sys
 import threading
 import types
@@ -134,6 +135,20 @@ def test_keywords_and_defaults(launches) -> None:
     run(a=X, b=X, f=2.0, n=7, stream=None)
     assert [launch[-1][-2:] for launch in launches] == [(1.0, 5), (2.0, 6), (2.0, 7)]
     assert len(slow) == 1  # the stream was fx.Stream, now it is None
+
+
+def test_what_is_no_stream_is_refused(torch, launches) -> None:
+    run = fresh(scale)
+    compiled = flyc.compile(run, X, X, 1.0, 5, None)
+    for call in (run, compiled):
+        for stream in (None, 7, np.int64(7), fx.Stream(7), types.SimpleNamespace(cuda_stream=7), ctypes.c_void_p(7)):
+            for _ in range(2):
+                call(X, X, 1.0, 5, stream)
+        for stream in (True, 2.5, "7", object(), torch.ones(1, dtype=torch.int64), fx.Stream(object())):
+            for _ in range(2):
+                with pytest.raises(TypeError, match="FLY_STREAM"):
+                    call(X, X, 1.0, 5, stream)
+    assert [launch[-2] for launch in launches] == ([0] * 2 + [7] * 10) * 2
 
 
 def test_compiled_functions_fill_in_defaults(launches) -> None:

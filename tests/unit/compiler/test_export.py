@@ -101,6 +101,67 @@ def test_wrong_arguments_are_refused(file) -> None:
         run(*good[:-1])
 
 
+def test_numbers_and_streams_are_taken_as_the_jit_function_takes_them(file) -> None:
+    run, out = exported.load(file), np.zeros_like(X)
+    for f, n in ((np.float32(2.0), np.int64(1000)), (2, 1000.0), (np.float64(2.0), np.uint16(1000))):
+        out[:] = 0
+        run(X, out, f, n, None)
+        np.testing.assert_array_equal(out, X * 2 + 3)
+    for stream in (True, 1.0, object(), np.zeros(1, np.int64)):
+        with pytest.raises(FlyError, match="is no stream"):
+            run(X, out, 2.0, 1000, stream)
+
+
+@flyc.kernel
+def small_kernel(out: fx.Tensor, a: fx.Float8E5M2, b: fx.Float8E4M3FN, c: fx.BFloat16, d: fx.Float16):
+    out[fx.thread_idx.x] = fx.Float32(a) + fx.Float32(b) + fx.Float32(c) + fx.Float32(d)
+
+
+@flyc.jit
+def small(out: fx.Tensor, a: fx.Float8E5M2, b: fx.Float8E4M3FN, c: fx.BFloat16, d: fx.Float16):
+    small_kernel(out, a, b, c, d).launch(grid=(1,), block=(64, 1, 1))
+
+
+def test_small_floats(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("FLYDSL_GPU_ARCH", "gfx950")  # OCP formats
+    out = np.zeros(64, np.float32)
+    run = exported.load(flyc.export(tmp_path / "small.flyc", small, out, 0.0, 0.0, 0.0, 0.0))
+    for given, rounded in (((3.0, -0.4375, 2.5, 0.5),) * 2, ((1.1, 1.1, 1.1, 1.1), (1.0, 1.125, 1.1015625, 1.099609375))):
+        run(out, *given)
+        assert (out == np.float32(sum(rounded))).all()
+
+
+@flyc.kernel
+def first_kernel(out: fx.Tensor):
+    out[fx.thread_idx.x, 0] = 1.0
+
+
+@flyc.jit
+def first(out: fx.Tensor):
+    first_kernel(out).launch(grid=(1,), block=(4, 1, 1))
+
+
+def test_promises_hold_for_exported_functions(tmp_path) -> None:
+    memory = np.zeros(2048, np.float32)
+    at = (-memory.ctypes.data // 4) % 16  # 64-byte alignment
+    view = lambda start, shape, strides: np.lib.stride_tricks.as_strided(memory[at + start :], shape, [4 * s for s in strides])
+    declared = flyc.from_dlpack(view(0, (4, 64), (64, 1)), assumed_align=16, use_32bit_stride=True)
+    declared.mark_layout_dynamic(leading_dim=1, divisibility=16).mark_shape_dynamic(1, 32)
+    run = exported.load(flyc.export(tmp_path / "first.flyc", first, declared))
+    for good in (view(0, (4, 64), (64, 1)), view(4, (7, 96), (112, 1)), view(0, (4, 32), (16, 1))):
+        memory[:] = 0
+        run(good)
+        assert (good[:4, 0] == 1).all()
+    for bad, text in (
+        (view(1, (4, 64), (64, 1)), "`out`: its address .* is not a multiple of assumed_align=16"),
+        (view(0, (4, 48), (64, 1)), "`out`: extent 1 is 48, not a multiple of divisibility=32"),
+        (view(0, (4, 64), (72, 1)), "`out`: stride 0 is 72, not a multiple of divisibility=16"),
+        (view(0, (1, 64), (2**31, 1)), "`out`: its strides .* do not fit use_32bit_stride"),
+    ):
+        with pytest.raises(FlyError, match=text):
+            run(bad)
+
+
 def test_damaged_file(file) -> None:
     data = file.read_bytes()
     for bad in (b"", data[:-1], data[:100] + b"x" + data[101:], b"\x80\x04K\x01."):
