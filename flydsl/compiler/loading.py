@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from types import CodeType
 from typing import Any
 
-from flydsl.diag.errors.target import MissingLlvm
+from flydsl import arch as chips
+from flydsl.diag.errors.target import MissingLlvm, UnknownArch
 from flydsl.passes.registry import load_passes
+from flydsl.runtime.device import target_arch
 from flydsl.runtime.kinds import may_have_amd_gpu
 from flydsl.utils import env
 
@@ -16,14 +21,24 @@ from flydsl.utils import env
 def load_compiler() -> None:
     """Import the passes, and code generation with LLVM where kernels will run on an AMD GPU or are only compiled.
 
-    In the simulator, LLVM is never needed.
+    In the simulator, LLVM is never needed. Elsewhere it warms up in a thread while the program goes on: to import torch,
+    to make its tensors.
     """
     load_passes()
     if env.compile.compile_only or may_have_amd_gpu():
         from flydsl.targets.rocm import compile, isolate  # noqa: F401
 
-        with suppress(MissingLlvm):  # a compile says what is missing
-            isolate.load_codegen()
+        with suppress(MissingLlvm, UnknownArch):  # a compile says what is missing
+            codegen, chip = isolate.load_codegen(), chips.get(target_arch())
+            _start(lambda: codegen.warm_up(chip.mcpu))
+
+
+def _start(work: Callable[[], None]) -> None:
+    """Run `work` in a thread of its own. A fork waits for its end: the child would inherit locks that nobody holds."""
+    thread = threading.Thread(target=work, name="flydsl-warm-up")
+    with suppress(RuntimeError):  # no thread to be had: the first compile takes longer
+        thread.start()
+        os.register_at_fork(before=thread.join)
 
 
 def load_named(code: Any) -> None:

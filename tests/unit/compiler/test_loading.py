@@ -44,3 +44,18 @@ def test_instructions_are_imported_with_the_kernel_that_names_them(tmp_path, bod
     code = f"import flydsl.compiler as flyc, flydsl.expr as fx\n@flyc.kernel\ndef kernel():\n    {body}\n"
     done = run(tmp_path, code + "print('flydsl.expr.rocdl' in sys.modules)")
     assert (done.returncode, done.stdout) == (0, f"{expected}\n"), done.stderr
+
+
+ENDS = {
+    "at once": "",
+    "in a child": "import os\npid = os.fork()\nif pid == 0:\n    launch(np.zeros(64, np.float32))\n    os._exit(7)\n"
+    "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7\n",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_programs_end_and_fork_while_llvm_warms_up(tmp_path, end):
+    kernel = KERNEL.replace("launch(np.zeros(64, np.float32))\n", "")
+    code = f"import flydsl.compiler as flyc, flydsl.expr as fx\n{kernel}\n{ENDS[end]}print('end')"
+    done = run(tmp_path, code, COMPILE_ONLY="1", ARCH="gfx942")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

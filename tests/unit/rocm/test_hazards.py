@@ -9,8 +9,9 @@ import sys
 import pytest
 from lowered_text import VECTOR_ADD, module_text
 
+from flydsl import arch as chips
 from flydsl.diag.errors import target as errors
-from flydsl.targets.rocm import CodegenOptions, compile_lowered, worker
+from flydsl.targets.rocm import CodegenOptions, codegen, compile_lowered, worker
 
 
 def crashes_natively(program: str) -> str:
@@ -346,3 +347,8 @@ def test_undefined_symbol_is_refused_before_linking():
     )
     with pytest.raises(errors.UndefinedSymbol, match="helper"):
         compile_lowered(text, "gfx942")
+
+
+@pytest.mark.parametrize("arch", chips.names())
+def test_the_warm_up_kernel_compiles_for_every_chip(arch):
+    codegen.warm_up(arch)
