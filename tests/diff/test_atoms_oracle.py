@@ -13,7 +13,7 @@ from flydsl.atoms.deviations import DEVIATIONS
 
 SHARED = Path(os.environ.get("FLYDSL_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 DATA = SHARED / "data"
-RECORDED = Path(__file__).parents[1] / "unit" / "atoms" / "recorded_cases.jsonl"
+RECORDED = sorted((Path(__file__).parents[1] / "unit" / "atoms").glob("recorded_*cases.jsonl"))
 FILES = ("partition_cases.jsonl", "mma_atoms.jsonl", "copy_atoms.jsonl")
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no oracle data at {DATA} (set FLYDSL_SHARED)")
@@ -29,7 +29,7 @@ def test_every_record(name):
 
 def test_deviations_are_met_and_named_once():
     met = Counter()
-    for file in (*(DATA / name for name in FILES), RECORDED):
+    for file in (*(DATA / name for name in FILES), *RECORDED):
         for line in file.read_text().splitlines():
             met.update(cases.evaluate(json.loads(line))[1])
     names = [d.name for d in DEVIATIONS]
