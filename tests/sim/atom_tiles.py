@@ -42,9 +42,10 @@ class Case:
     arch: str
     row: MatrixRow
     opsel: tuple[int, int] = (0, 0)
+    raw: str = ""  # "list", "plain" or "keywords": the raw intrinsic in this form, not the atom
 
     def __str__(self) -> str:
-        return f"{self.arch}-{self.row.isa.removeprefix('v_')}-{self.row.a}-{self.row.b}-{self.row.scale_type}{self.opsel[0]}{self.opsel[1]}"
+        return f"{self.raw}{self.arch}-{self.row.isa.removeprefix('v_')}-{self.row.a}-{self.row.b}-{self.row.scale_type}{self.opsel[0]}{self.opsel[1]}"
 
     @property
     def lanes(self) -> int:
@@ -65,7 +66,7 @@ class Case:
         """The MMA atom of this instruction, or None when only the raw intrinsic reaches it."""
         r = self.row
         a, b = self.element(r.a), self.element(r.b)
-        if r.blocks > 1 or r.operands.endswith("opsel"):
+        if self.raw or r.blocks > 1 or r.operands.endswith("opsel"):
             return None
         if r.family == "mfma":
             return mma_ops.MFMA(r.m, r.n, r.k, a, b, r.acc)
@@ -150,7 +151,7 @@ def tile_kernel(
     atom = case.atom
     raw = [lane_bytes(t, n, lane) for t, n in zip((A, B, C), sizes)]
     if fx.const_expr(atom is None):
-        d = raw_call(case, raw)
+        d = raw_call(case, raw, (sA[lane], sB[lane]))
     else:
         kinds = (atom.a, atom.b, atom.acc)
         frags = []
@@ -184,7 +185,10 @@ def storage_class(kind):
     return names[kind]
 
 
-def raw_call(case, raw):
+FORMAT = {"fp8": 0, "bf8": 1, "fp6": 2, "bf6": 3, "fp4": 4}
+
+
+def raw_call(case, raw, scales):
     """Call the raw intrinsic on registers of its own types."""
     row = case.row
     from flydsl.ir import current, emit1, parse_type
@@ -199,11 +203,7 @@ def raw_call(case, raw):
         return fx.Vector(one)[0].ir_value()
 
     a, b, c = (register(v, t) for v, t in zip(raw, types))
-    builder = getattr(fx.rocdl, row.python_name)
-    if row.family == "mfma":
-        d = builder(types[2], [a, b, c, 0, 0, 0])
-    else:
-        d = builder(types[2], a, b, c)
+    d = raw_forms(case, types[2], a, b, c, *(s.ir_value() for s in scales))
     d = getattr(d, "ir_value", lambda: d)()
     vector = (
         d
@@ -211,6 +211,27 @@ def raw_call(case, raw):
         else emit1("vector.broadcast", parse_type(f"vector<1x{d.type}>", current().context), (d,))
     )
     return fx.Vector(vector).bitcast(fx.Uint8)
+
+
+def raw_forms(case, result, a, b, c, scale_a, scale_b):
+    """Return what the intrinsic gives, called with a list, plainly, or by keyword."""
+    row, form = case.row, case.raw or "list"
+    signs = {"sign_a": True, "sign_b": True} if row.family == "wmma" and row.a in ("i8", "i4") else {}
+    if row.family == "mfma":
+        args, named = [a, b, c, 0, 0, 0], {"cbsz": 0, "abid": 0, "blgp": 0}
+    elif row.family == "mfma_scale":
+        args = [a, b, c, FORMAT[row.a], FORMAT[row.b], case.opsel[0], scale_a, case.opsel[1], scale_b]
+        named = dict(zip(("cbsz", "blgp", "opsel_a", "scale_a", "opsel_b", "scale_b"), args[3:]))
+    elif row.family == "wmma":
+        args, named = [a, b, c], {}
+    else:
+        formats = {} if "f8f6f4" not in row.python_name else {"fmtA": FORMAT[row.a], "fmtB": FORMAT[row.b]}
+        args, named, signs = [a, b, c, scale_a, scale_b], {"scale_a": scale_a, "scale_b": scale_b}, formats
+    if form == "list" and row.family.startswith("mfma"):
+        return getattr(fx.rocdl, row.python_name)(result, args)
+    if form == "keywords":
+        return getattr(fx.rocdl, row.python_name)(res=result, a=a, b=b, c=c, **named, **signs)
+    return getattr(fx.rocdl, row.python_name.rstrip("_") + "_" * (form == "plain"))(result, *args, **signs)
 
 
 @flyc.jit

@@ -434,9 +434,27 @@ def buffer_adds(vector):
 
 def added(n, x):
     out = np.ones(2 * N, x.dtype)
-    count = N if len(x) == 2 * N else N
-    out[:count] = (out[:count].astype(np.float64) + x[:count].astype(np.float64)).astype(x.dtype)
+    out[:N] = (out[:N].astype(np.float64) + x[:N].astype(np.float64)).astype(x.dtype)
     return out
+
+
+def buffer_largest(i, x, out):
+    """raw_ptr_buffer_atomic_fmax, smax and umin: the old values, and what is left in memory."""
+    p = fx.get_iter(out)
+    fx.recast_iter(fx.Float32, p)[i], p[i + N], p[i + 2 * N] = fx.Float32(0.5), fx.Int32(0), fx.Int32(-1)
+    fx.barrier()
+    rsrc = R.get_buffer_rsrc(R.make_buffer_ptr(p, 3 * 4 * N))
+    R.raw_ptr_buffer_atomic_fmax(x[i], rsrc, i * 4, 0)
+    word = x[i].to(fx.Int32)
+    R.raw_ptr_buffer_atomic_smax(word, rsrc, i * 4, 4 * N)
+    old = R.raw_ptr_buffer_atomic_umin(T.i32, word.ir_value(), rsrc, i * 4, 8 * N)
+    p[i + 3 * N] = fx.Int32(old)
+
+
+def largest(n, x):
+    words = x.astype(np.int32)
+    left = np.minimum(words.view(np.uint32), np.uint32(0xFFFFFFFF)).view(np.int32)
+    return np.concatenate([np.maximum(x, np.float32(0.5)).view(np.int32), np.maximum(words, 0), left, np.full(N, -1, np.int32)])
 
 
 def bfloat(x):
@@ -447,11 +465,13 @@ def bfloat(x):
 
 PAIRS = RNG.integers(-8, 8, 2 * N).astype(np.float16)
 BUFFER_ADDS = [
+    Case("raw_ptr_buffer_atomic_fmax, smax, umin", buffer_largest, (SMALL,), largest,
+         r"buffer_atomic_max(_num)?_f32[\s\S]*buffer_atomic_max_i32[\s\S]*buffer_atomic_min_u32", ("gfx1100", "gfx1201", "gfx1250")),
     Case("raw_ptr_buffer_atomic_fadd of f32", buffer_adds(False), (SMALL,), added, "buffer_atomic_add_f32"),
     Case("raw_ptr_buffer_atomic_fadd of two f16", buffer_adds(True), (PAIRS,), added, "buffer_atomic_pk_add_f16",
-         tried=("gfx942", "gfx950", "gfx1201", "gfx1250")),
+         ("gfx942", "gfx950", "gfx1201", "gfx1250")),
     Case("raw_ptr_buffer_atomic_fadd of two bf16", buffer_adds(True), (bfloat(PAIRS),), added, "buffer_atomic_pk_add_bf16",
-         tried=("gfx950", "gfx1201", "gfx1250")),
+         ("gfx950", "gfx1201", "gfx1250")),
 ]  # fmt: skip
 
 

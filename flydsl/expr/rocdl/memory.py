@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from flydsl.diag import RocdlOperand
+from flydsl import arch as chips
+from flydsl.diag import IntrinsicNotOnChip, RocdlOperand
 from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.values import chip, const_i32, i32, operand, require, static_int
 from flydsl.ir import current, ir
@@ -35,9 +36,31 @@ def _atomic(kind: str, args: tuple, aux: Any, rest: dict) -> Any:
         *args, aux = args
     vdata, rsrc, offset, soffset = args
     value = operand(vdata, None, f"raw_ptr_buffer_atomic_{kind}", "vdata")
+    _check_atomic_type(kind, str(value.type))
     return _ATOMICS[kind](
         value.type if res is None else res, value, rsrc, i32(offset), i32(soffset), aux=_aux(aux), **rest
     )
+
+
+# Types that only some chips add or compare in memory -> the features of those; others take i32, i64, f32 (fmax: f64).
+_ATOMIC_TYPES = {
+    ("fadd", "vector<2xf16>"): ("bf16_global_atomics",),
+    ("fadd", "vector<2xbf16>"): ("mfma_double_k", "wmma_gfx12", "wmma_gfx1250"),
+    ("fmax", "f32"): ("wmma",),
+    ("fmax", "f64"): ("mfma",),
+}
+
+
+def _check_atomic_type(kind: str, type_: str) -> None:
+    """Refuse an atomic on a type that the current chip does not have.
+
+    Raises   IntrinsicNotOnChip
+    """
+    features = _ATOMIC_TYPES.get((kind, type_))
+    if features is not None and not any(chip().has(f) for f in features):
+        having = [name for name in chips.names() if any(chips.get(name).has(f) for f in features)]
+        name = f"rocdl.raw_ptr_buffer_atomic_{kind} of {type_}"
+        raise IntrinsicNotOnChip(name=name, arch=chip().name, chips_text=", ".join(having))
 
 
 def raw_ptr_buffer_atomic_fadd(*args: Any, aux: Any = None, **rest: Any) -> Any:
