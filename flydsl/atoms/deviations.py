@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from flydsl.diag.base import UserError
@@ -20,6 +21,7 @@ from flydsl.layout import (
     Ptr,
     Tile,
     composition,
+    cosize,
     make_identity_layout,
     parse,
     right_inverse,
@@ -236,6 +238,8 @@ def _tile_carries(r: dict, field: str, ours: Any, recorded: Any) -> bool:
     tiled = _tiled_copy_of(r, field) if ours is None else None
     if tiled is None:
         return False
+    if cosize(tiled.layout_tv) > prod(tiled.tile_shape):
+        return True
     try:
         for side in ("src", "dst"):
             composition(make_identity_layout(tiled.tile_shape), tiled.layout_side_tv(side))
@@ -281,8 +285,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "tile-carries",
-        "composes a tile with a (thread, value) map whose strides cut through an extent of the tile, "
-        "mode by mode: threads get elements behind the tile and others are given to nobody",
+        "composes a tile with a (thread, value) map that cuts through an extent of the tile or reaches past "
+        "it, mode by mode: threads get elements behind the tile and others are given to nobody",
         "refused: no layout is the composition",
         _tile_carries,
     ),
