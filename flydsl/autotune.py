@@ -297,7 +297,7 @@ class Autotuner:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, TypeError, AttributeError) as e:
-            log.info("autotune %s: %s is ignored: %s", self._name, self._cache_file, e)
+            log.warning("autotune %s: %s is ignored: %s", self._name, self._cache_file, e)
 
     def _save_cache(self) -> None:
         stored = {json.dumps(list(key)): config.to_dict() for key, config in self.cache.items()}
@@ -344,7 +344,7 @@ class Autotuner:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as e:
-            log.info("autotune %s: %s is ignored: %s", self._name, ref.path, e)
+            log.warning("autotune %s: %s is ignored: %s", self._name, ref.path, e)
             return None
         return config
 

@@ -8,6 +8,7 @@ from flydsl.compiler.backends import compiling_backend
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
 from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
+from flydsl.diag import SwitchUnused, warn
 from flydsl.ir import Trace, ir, print_op
 from flydsl.ir.verify import verify
 from flydsl.passes.registry import run_pass
@@ -47,6 +48,8 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     timer = StageTimer(name)
     verify(module, "tracing")
     if env.compile.warn:
+        for option in env.set_without_effect():
+            warn(SwitchUnused(switch=option.env_var, reason=option.unused))
         check_traced(module)
     timer.mark("verify")
     origin = module.operation.clone().operation  # passes rewrite the module in place; a copy is cheaper than its text

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flydsl.diag import UnsupportedHint
+from flydsl.diag import SwitchUnused, UnsupportedHint, warn
 from flydsl.ir import current, ir
+from flydsl.utils import env
 
+_KTRACE_HINTS = ("ktrace", "ktrace_blocks")
 KNOWN_HINTS = (
     "waves_per_eu",
     "fast_fp_math",
     "unsafe_fp_math",
     "fastmath",
     "llvm_options",
-    "ktrace",
-    "ktrace_blocks",
     "opt_level",
 )
 
@@ -31,10 +31,13 @@ ambient = _ambient = _Ambient()  # `ambient.stack`: for hot paths
 
 
 def checked_hints(hints: dict[str, Any] | None) -> dict[str, Any]:
-    """Return hints as a new dict; `maxnreg` is refused, unknown names warn."""
+    """Return hints as a new dict; `maxnreg` is refused, unknown names warn, and so do those without effect, which go."""
     hints = dict(hints or {})
     if "maxnreg" in hints:
         raise UnsupportedHint(hint="maxnreg")
+    for name in _KTRACE_HINTS:
+        if hints.pop(name, None):
+            warn(SwitchUnused(switch=f"compile hint `{name}`", reason=env.KTRACE_UNUSED))
     for name in hints:
         if name not in KNOWN_HINTS:
             known = ", ".join(KNOWN_HINTS)

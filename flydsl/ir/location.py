@@ -9,20 +9,20 @@ from types import CodeType, FrameType
 from flydsl.diag.source import _internal as _known  # the dict itself: this is the hottest line of tracing
 from flydsl.diag.source import is_internal, position
 from flydsl.ir.bindings import ir
-
-_MAX_CHAIN = 5
+from flydsl.utils import env
 
 
 class LocationCache:
     """Locations of one context."""
 
-    __slots__ = ("_cache", "_codes", "_context", "_unknown")
+    __slots__ = ("_cache", "_codes", "_context", "_unknown", "most")
 
     def __init__(self, context: ir.Context):
         self._context = context
         self._cache: dict = {}
         self._codes: dict[int, CodeType] = {}
         self._unknown = ir.Location.unknown(context)
+        self.most = env.debug.max_loc_depth  # frames of a chain
 
     def at(self, frame: FrameType | None, root: CodeType | None) -> ir.Location:
         """Return the location of the innermost user frame at or outside `frame`.
@@ -54,11 +54,11 @@ class LocationCache:
     def _chain(self, frame: FrameType, root: CodeType) -> ir.Location:
         places = [(frame.f_code, frame.f_lasti)]
         outer = frame.f_back
-        while outer is not None and len(places) < _MAX_CHAIN and places[-1][0] is not root:
+        while outer is not None and len(places) < self.most and places[-1][0] is not root:
             if not is_internal(outer.f_code):
                 places.append((outer.f_code, outer.f_lasti))
             outer = outer.f_back
-        if places[-1][0] is not root:
+        if outer is None and places[-1][0] is not root:
             del places[1:]
         key = tuple((id(code), lasti) for code, lasti in places)
         loc = self._cache.get(key)

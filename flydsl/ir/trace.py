@@ -13,6 +13,7 @@ from types import CodeType
 from flydsl.ir.bindings import ir
 from flydsl.ir.context import context_for_module, get_types
 from flydsl.ir.location import LocationCache
+from flydsl.utils import env
 
 
 class _Active(threading.local):
@@ -115,6 +116,7 @@ def location_cache(context: ir.Context) -> LocationCache:
     cache = getattr(context, "fly_locations", None)
     if cache is None:
         cache = context.fly_locations = LocationCache(context)
+    cache.most = env.debug.max_loc_depth
     return cache
 
 

@@ -37,7 +37,8 @@ def environment_page() -> str:
         lines += [f"## {name}: {type(group).__doc__.strip()}", "", "| variable | default | key | meaning |", "|---|---|---|---|"]
         for option in group.options():
             default = "" if option.default in ("", []) else f"`{option.default}`"
-            lines.append(f"| `{option.env_var}` | {default} | {'yes' if option.in_key else ''} | {option.description} |")
+            meaning = f"{option.description} (no effect: {option.unused})" if option.unused else option.description
+            lines.append(f"| `{option.env_var}` | {default} | {'yes' if option.in_key else ''} | {meaning} |")
         lines.append("")
     return "\n".join(lines)
 

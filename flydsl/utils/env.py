@@ -23,13 +23,22 @@ class EnvOption(Generic[T]):
     """One switch.
 
     `in_key`: a different value may give different code, so it is part of the cache key. `watched`: a call of a jit
-    function notices a change; what is in the key is watched, too.
+    function notices a change; what is in the key is watched, too. `unused`: why a switch that programs written for
+    FlyDSL set has no effect.
     """
 
     def __init__(
-        self, default: T, env_var: str, description: str = "", *, in_key: bool = False, watched: bool = False
+        self,
+        default: T,
+        env_var: str,
+        description: str = "",
+        *,
+        in_key: bool = False,
+        watched: bool = False,
+        unused: str = "",
     ):
         self.default = default
+        self.unused = unused
         self.watched = watched or in_key
         self.env_var = env_var
         self.description = description
@@ -62,7 +71,7 @@ SWITCHES: dict[str, EnvOption] = {}
 class OptBool(EnvOption[bool]):
     """True for 1, true, yes, on in any case; false for anything else."""
 
-    def __init__(self, default: bool, env_var: str, description: str = "", **kwargs: bool):
+    def __init__(self, default: bool, env_var: str, description: str = "", **kwargs: Any):
         super().__init__(default, env_var, description, **kwargs)
 
     def parse(self, text: str) -> bool:
@@ -79,7 +88,7 @@ class OptInt(EnvOption[int]):
         description: str = "",
         min_value: int | None = None,
         max_value: int | None = None,
-        **kwargs: bool,
+        **kwargs: Any,
     ):
         super().__init__(default, env_var, description, **kwargs)
         self.min_value, self.max_value = min_value, max_value
@@ -100,7 +109,7 @@ class OptStr(EnvOption[str]):
     """A text, perhaps one of a few."""
 
     def __init__(
-        self, default: str, env_var: str, description: str = "", choices: list[str] | None = None, **kwargs: bool
+        self, default: str, env_var: str, description: str = "", choices: list[str] | None = None, **kwargs: Any
     ):
         super().__init__(default, env_var, description, **kwargs)
         self.choices = choices
@@ -123,7 +132,7 @@ class OptPath(OptStr):
 class OptList(EnvOption[list]):
     """A list of texts with a separator."""
 
-    def __init__(self, default: list | None, env_var: str, description: str = "", separator: str = ",", **kwargs: bool):
+    def __init__(self, default: list | None, env_var: str, description: str = "", separator: str = ",", **kwargs: Any):
         super().__init__(default or [], env_var, description, **kwargs)
         self.separator = separator
 
@@ -149,6 +158,10 @@ class EnvManager:
         return "\n".join(f"{o.env_var:32} {o.default!r:14} {o.description}" for o in self.options())
 
 
+KTRACE_UNUSED = "in-kernel tracing is not implemented; `flydsl report` and FLYDSL_SIM_TRACE look into kernels"
+_LLVM = "code is generated with llvmlite's LLVM"
+
+
 class CompileEnvManager(EnvManager):
     """How kernels are compiled."""
 
@@ -159,9 +172,9 @@ class CompileEnvManager(EnvManager):
     opt_level = OptInt(2, "FLYDSL_COMPILE_OPT_LEVEL", "backend optimisation level", 0, 3, in_key=True)
     backend = OptStr("rocm", "FLYDSL_COMPILE_BACKEND", "backend name", in_key=True)
     warn = OptBool(True, "FLYDSL_WARN", "warn about suspicious code in kernels when they are compiled")
-    llvm_dir = OptStr("", "FLYDSL_COMPILE_LLVM_DIR", "external LLVM for code generation", in_key=True)
+    llvm_dir = OptStr("", "FLYDSL_COMPILE_LLVM_DIR", "external LLVM for code generation", unused=_LLVM)
     lld = OptStr("", "FLYDSL_LLD", "path of ld.lld")
-    xnack = OptStr("", "LLVM_GFX1250_ANY_XNACK_CODEGEN", "part of the cache key only", in_key=True)
+    xnack = OptStr("", "LLVM_GFX1250_ANY_XNACK_CODEGEN", "part of the cache key", in_key=True)
 
 
 class RuntimeEnvManager(EnvManager):
@@ -178,7 +191,9 @@ class RuntimeEnvManager(EnvManager):
     enable_cache = OptBool(True, "FLYDSL_RUNTIME_ENABLE_CACHE", "use the memory and disk cache", watched=True)
     run_only = OptBool(False, "FLYDSL_RUNTIME_RUN_ONLY", "never compile; a cache miss is an error")
     extra_source_dirs = OptList([], "FLYDSL_EXTRA_SOURCE_DIRS", "further sources hashed in the cache key", ":")
-    rocm_agent_timeout = OptInt(300, "FLYDSL_ROCM_AGENT_TIMEOUT", "seconds for the agent enumerator", 0)
+    rocm_agent_timeout = OptInt(
+        300, "FLYDSL_ROCM_AGENT_TIMEOUT", "seconds for the agent enumerator", 0, unused="GPUs are found without one"
+    )
 
 
 class DebugEnvManager(EnvManager):
@@ -197,7 +212,7 @@ class DebugEnvManager(EnvManager):
     enable_debug_info = OptBool(False, "FLYDSL_DEBUG_ENABLE_DEBUG_INFO", "line tables in the code object", in_key=True)
     enable_verifier = OptBool(True, "FLYDSL_DEBUG_ENABLE_VERIFIER", "verify the IR at layer borders")
     show_stacktrace = OptBool(False, "FLYDSL_DEBUG_SHOW_STACKTRACE", "full Python stacks in errors")
-    max_loc_depth = OptInt(5, "FLYDSL_DEBUG_MAX_LOC_DEPTH", "call-site chain kept in locations", 1)
+    max_loc_depth = OptInt(5, "FLYDSL_DEBUG_MAX_LOC_DEPTH", "call-site chain kept in locations", 1, in_key=True)
 
 
 class AutotuneEnvManager(EnvManager):
@@ -211,10 +226,10 @@ class AutotuneEnvManager(EnvManager):
 class KtraceEnvManager(EnvManager):
     """In-kernel tracing."""
 
-    enable = OptBool(False, "FLYDSL_KTRACE_ENABLE", "instrument kernels", in_key=True)
-    buffer_bytes = OptInt(67108864, "FLYDSL_KTRACE_BUFFER_BYTES", "size of the record buffer", 4096, 2147483648)
-    blocks = OptStr("", "FLYDSL_KTRACE_BLOCKS", "block filter", in_key=True)
-    dump_dir = OptStr("", "FLYDSL_KTRACE_DUMP_DIR", "folder of the trace files")
+    enable = OptBool(False, "FLYDSL_KTRACE_ENABLE", "instrument kernels", unused=KTRACE_UNUSED)
+    buffer_bytes = OptInt(67108864, "FLYDSL_KTRACE_BUFFER_BYTES", "bytes of records", 4096, 2147483648, unused=KTRACE_UNUSED)
+    blocks = OptStr("", "FLYDSL_KTRACE_BLOCKS", "block filter", unused=KTRACE_UNUSED)
+    dump_dir = OptStr("", "FLYDSL_KTRACE_DUMP_DIR", "folder of the trace files", unused=KTRACE_UNUSED)
 
 
 class SimEnvManager(EnvManager):
@@ -263,6 +278,11 @@ def watch(absent: Callable[[Mapping, Any], None], equal: Callable[[Mapping, Any,
                 equal(table, key, table[key])
             else:
                 absent(table, key)
+
+
+def set_without_effect() -> list[EnvOption]:
+    """Return the switches that are set and have no effect."""
+    return [option for name, option in SWITCHES.items() if option.unused and os.environ.get(name)]
 
 
 @contextmanager

@@ -1,12 +1,14 @@
 """Mistakes around calling and launching: each gives its class, code, line and text."""
 
 import inspect
+import warnings
 
 import numpy as np
 import pytest
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
+from flydsl import diag
 from flydsl.diag import FlyError
 
 
@@ -232,3 +234,27 @@ def test_no_source() -> None:
     with pytest.raises(OSError, match="could not get source code") as e:
         namespace["f"](X)
     assert e.value.code == "FLY_NO_SOURCE"
+
+
+@pytest.mark.parametrize("variable", ["FLYDSL_KTRACE_ENABLE", "FLYDSL_COMPILE_LLVM_DIR"])
+def test_switches_without_effect_say_so(monkeypatch, variable) -> None:
+    @flyc.kernel
+    def one_kernel(a: fx.Tensor):
+        a[fx.thread_idx.x] = 1.0
+
+    @flyc.jit
+    def one(a: fx.Tensor):
+        one_kernel(a).launch(grid=(1,), block=(64,))
+
+    a = np.zeros(64, np.float32)
+    monkeypatch.setenv("FLYDSL_RUNTIME_CACHE_DIR", "")
+    monkeypatch.setenv(variable, "1")
+    with pytest.warns(diag.SwitchUnused, match=f"{variable} is set and has no effect"):
+        one(a)
+    monkeypatch.delenv(variable)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        flyc.compile[{"ktrace": False}](one)(a)
+    with pytest.warns(diag.SwitchUnused, match="compile hint `ktrace` is set and has no effect") as found:
+        flyc.compile[{"ktrace": True}](one)(a)
+    assert len(found) == 1 and one.compile_hints == {} and (a == 1).all()

@@ -6,6 +6,7 @@ __all__ = [
     "BarrierDiverges",
     "PythonSideEffect",
     "RegisterIndexDynamic",
+    "SwitchUnused",
     "Uncoalesced",
     "VectorMisaligned",
     "YieldUnused",
@@ -76,3 +77,10 @@ class PythonSideEffect(FlyWarning):
         'if x[i] > 1.0:\n    print("large")',
         'if x[i] > 1.0:\n    fx.printf("large: {}", x[i])',
     )
+
+
+class SwitchUnused(FlyWarning):
+    code = "FLY_WARN_SWITCH_UNUSED"
+    what = "{switch} is set and has no effect"
+    why = "{reason}"
+    fix = "leave it out"

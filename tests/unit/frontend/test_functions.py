@@ -84,6 +84,24 @@ def test_locations_inside_helpers_name_the_chain():
     assert f'callsite("{__file__}":{line}:12 at "{__file__}":{body.__code__.co_firstlineno + 1}:16' in asm
 
 
+def test_the_chain_is_as_long_as_the_environment_says(monkeypatch):
+    def inner(n, depth):
+        return inner(n, depth - 1) if depth else plus_one(n)
+
+    def body(n, m):
+        return inner(n, 7)
+
+    for depth in (1, 3, 5):
+        if depth != 5:
+            monkeypatch.setenv("FLYDSL_DEBUG_MAX_LOC_DEPTH", str(depth))
+        else:
+            monkeypatch.delenv("FLYDSL_DEBUG_MAX_LOC_DEPTH")
+        trace, _ = traced(body, [Int32, Int32])
+        asm = trace.module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
+        add = next(line for line in asm.splitlines() if "arith.addi" in line)
+        assert add.count(f'"{__file__}"') == depth, add
+
+
 def test_the_twin_has_the_signature():
     def body(n, m=3, *, k: int = 4):
         """Says what it does."""
