@@ -175,31 +175,39 @@ def _universal_atomic(op: UniversalAtomic, dst: str) -> CopyRow:
     return CopyRow(op.key, memory=text)
 
 
-# (instruction, type) -> mnemonic and what the chip must have; every other pair has no
-# instruction.
-_BUFFER_ATOMIC_ISA: dict[tuple[str, str], tuple[str, str]] = {
-    ("fadd", "f32"): ("buffer_atomic_add_f32", "mfma"),
-    ("fadd", "f64"): ("buffer_atomic_add_f64", "mfma"),
-    ("fadd", "v2f16"): ("buffer_atomic_pk_add_f16", "mfma"),
-    ("fadd", "v2bf16"): ("buffer_atomic_pk_add_bf16", "mfma_double_k"),
-    ("fmax", "f64"): ("buffer_atomic_max_f64", "mfma"),
-    ("smax", "i32"): ("buffer_atomic_smax", "mfma"),
-    ("smax", "i64"): ("buffer_atomic_smax_x2", "mfma"),
-    ("umin", "i32"): ("buffer_atomic_umin", "mfma"),
-    ("umin", "i64"): ("buffer_atomic_umin_x2", "mfma"),
+_MFMA, _WMMA, _GFX11, _GFX12, _GFX1250 = "mfma", "wmma", "wmma_gfx11", "wmma_gfx12", "wmma_gfx1250"
+# (instruction, type) -> mnemonic by what the chip must have; every other pair has no instruction.
+# [CDNA3 ISA 9.1, RDNA3 ISA 8.1, RDNA4 ISA 9.1, and what LLVM selects]
+_BUFFER_ATOMIC_ISA: dict[tuple[str, str], dict[str, str]] = {
+    ("fadd", "f32"): dict.fromkeys((_MFMA, _WMMA), "buffer_atomic_add_f32"),
+    ("fadd", "f64"): dict.fromkeys((_MFMA, _GFX1250), "buffer_atomic_add_f64"),
+    ("fadd", "v2f16"): dict.fromkeys((_MFMA, _GFX12, _GFX1250), "buffer_atomic_pk_add_f16"),
+    ("fadd", "v2bf16"): dict.fromkeys(("mfma_double_k", _GFX12, _GFX1250), "buffer_atomic_pk_add_bf16"),
+    ("fmax", "f32"): {_GFX11: "buffer_atomic_max_f32", **dict.fromkeys((_GFX12, _GFX1250), "buffer_atomic_max_num_f32")},
+    ("fmax", "f64"): {_MFMA: "buffer_atomic_max_f64", _GFX1250: "buffer_atomic_max_num_f64"},
+    ("smax", "i32"): {_MFMA: "buffer_atomic_smax", _WMMA: "buffer_atomic_max_i32"},
+    ("smax", "i64"): {_MFMA: "buffer_atomic_smax_x2", _WMMA: "buffer_atomic_max_i64"},
+    ("umin", "i32"): {_MFMA: "buffer_atomic_umin", _WMMA: "buffer_atomic_min_u32"},
+    ("umin", "i64"): {_MFMA: "buffer_atomic_umin_x2", _WMMA: "buffer_atomic_min_u64"},
 }
+
+
+def _atomic_mnemonic(names: dict[str, str], arch: str) -> str:
+    """Return the chip's name of a buffer atomic, "" when it has none."""
+    chip = chips.get(arch)
+    return next((name for feature, name in names.items() if chip.has(feature)), "")
 
 
 def _buffer_atomic(op: BufferAtomic, arch: str) -> CopyRow:
     data, name = storage(op.elem), op.instruction
-    isa, feature = _BUFFER_ATOMIC_ISA.get((name, mangled(data)), ("", ""))
+    names = _BUFFER_ATOMIC_ISA.get((name, mangled(data)), {})
     return CopyRow(
         op.key,
         f"rocdl.raw.ptr.buffer.atomic.{name}",
         f"llvm.amdgcn.raw.ptr.buffer.atomic.{name}.{mangled(data)}",
         llvm_type(data),
         f"{llvm_type(data)} _, ptr addrspace(8) _, i32 _, i32 0, i32 0",
-        isa if feature and chips.get(arch).has(feature) else "",
+        _atomic_mnemonic(names, arch),
     )
 
 
@@ -211,8 +219,8 @@ def require_instruction(op: CopyOp, found: CopyRow, arch: str) -> CopyRow:
     if found.isa == "":
         kinds = tuple(
             kind
-            for (name, kind), (_, feature) in _BUFFER_ATOMIC_ISA.items()
-            if name == found.rocdl.rsplit(".", 1)[1] and chips.get(arch).has(feature)
+            for (name, kind), names in _BUFFER_ATOMIC_ISA.items()
+            if name == found.rocdl.rsplit(".", 1)[1] and _atomic_mnemonic(names, arch)
         )
         raise UnsupportedAtomic(atom=op.short, op=op.op, elem=op.elem, supported=kinds)
     return found

@@ -328,7 +328,10 @@ def bf16():
     [("gfx942", "Add", "float32", "buffer_atomic_add_f32"), ("gfx950", "Add", "float32", "buffer_atomic_add_f32"),
      ("gfx942", "PkAdd", "float16", "buffer_atomic_pk_add_f16"), ("gfx950", "PkAdd", "bfloat16", "buffer_atomic_pk_add_bf16"),
      ("gfx942", "Max", "int32", "buffer_atomic_smax"), ("gfx942", "Max", "float64", "buffer_atomic_max_f64"),
-     ("gfx942", "Min", "uint32", "buffer_atomic_umin")],
+     ("gfx942", "Min", "uint32", "buffer_atomic_umin"), ("gfx1100", "Add", "float32", "buffer_atomic_add_f32"),
+     ("gfx1100", "Max", "float32", "buffer_atomic_max_f32"), ("gfx1100", "Max", "int32", "buffer_atomic_max_i32"),
+     ("gfx1201", "PkAdd", "bfloat16", "buffer_atomic_pk_add_bf16"), ("gfx1201", "Min", "uint32", "buffer_atomic_min_u32"),
+     ("gfx1250", "PkAdd", "float16", "buffer_atomic_pk_add_f16"), ("gfx1250", "Max", "float64", "buffer_atomic_max_num_f64")],
 )  # fmt: skip
 def test_buffer_atomic(arch, op, dtype, isa):
     """Small integers, which every type adds exactly; the last bin lies outside of the buffer."""

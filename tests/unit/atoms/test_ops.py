@@ -24,6 +24,7 @@ from flydsl.atoms import (
     mfma,
     wmma,
 )
+from flydsl.atoms.copy_rows import require_instruction
 from flydsl.atoms.mma_calls import call_text
 
 OPS = [
@@ -192,3 +193,32 @@ def test_no_ir_is_imported():
     code = "import sys, flydsl.atoms; print(sorted(m for m in sys.modules if 'mlir' in m or m == 'numpy'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# What the reference's code generator makes of each, "" where it cannot select one.
+BUFFER_ATOMICS = {
+    ("add", "f32"): ["buffer_atomic_add_f32"] * 5,
+    ("add", "f64"): ["buffer_atomic_add_f64", "buffer_atomic_add_f64", "", "", "buffer_atomic_add_f64"],
+    ("add", "vector<2xf16>"): [*["buffer_atomic_pk_add_f16"] * 2, "", *["buffer_atomic_pk_add_f16"] * 2],
+    ("add", "vector<2xbf16>"): ["", "buffer_atomic_pk_add_bf16", "", *["buffer_atomic_pk_add_bf16"] * 2],
+    ("max", "f32"): ["", "", "buffer_atomic_max_f32", *["buffer_atomic_max_num_f32"] * 2],
+    ("max", "f64"): [*["buffer_atomic_max_f64"] * 2, "", "", "buffer_atomic_max_num_f64"],
+    ("max", "i32"): [*["buffer_atomic_smax"] * 2, *["buffer_atomic_max_i32"] * 3],
+    ("max", "i64"): [*["buffer_atomic_smax_x2"] * 2, *["buffer_atomic_max_i64"] * 3],
+    ("min", "i32"): [*["buffer_atomic_umin"] * 2, *["buffer_atomic_min_u32"] * 3],
+    ("min", "i64"): [*["buffer_atomic_umin_x2"] * 2, *["buffer_atomic_min_u64"] * 3],
+}
+
+
+@pytest.mark.parametrize("op, elem", BUFFER_ATOMICS)
+def test_buffer_atomics_of_every_chip(op, elem):
+    chips = ("gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
+    atom = BufferAtomic(op, elem)
+    for chip, want in zip(chips, BUFFER_ATOMICS[op, elem]):
+        found = copy_row(atom, atom.elem, REGISTER, BUFFER, chip)
+        assert found.isa == want, chip
+        if want:
+            assert require_instruction(atom, found, chip) is found
+        else:
+            with pytest.raises(ValueError, match="atomic"):
+                require_instruction(atom, found, chip)
