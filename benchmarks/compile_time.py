@@ -4,7 +4,8 @@
 
 Each process imports the package, then compiles one kernel from its source to a code object, with all caches off. The same source file is
 compiled by both sides (`benchmarks/kernels/*.py`). PYTHON is the interpreter of an environment with the `flydsl` wheel and torch; the
-environment (ROCM_PATH) is passed on. Prints medians in milliseconds, and the ratio ours / wheel.
+environment (ROCM_PATH) is passed on. Prints medians in milliseconds, and the median ratio ours / wheel of the pairs of
+neighbouring processes: the speed of a shared machine changes within a run, but little from one process to the next.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ def measure(python: str, kernel: str, arch: str, ours: bool) -> dict[str, float]
     return json.loads(out.stdout.strip().splitlines()[-1])
 
 
+def _median(runs: list[dict[str, float]], name: str) -> float:
+    return statistics.median(run[name] for run in runs)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
@@ -53,20 +58,22 @@ def main() -> None:
     args = parser.parse_args()
     print(f"medians of {args.runs} fresh processes, {args.arch}, milliseconds")
     print(f"{'kernel':16} {'import':>8} {'compile':>8}" + ("   wheel: import  compile  ratio" if args.wheel else ""))
+    ours: dict[str, list] = {kernel: [] for kernel in KERNELS}
+    theirs: dict[str, list] = {kernel: [] for kernel in KERNELS}
+    for _ in range(args.runs):
+        for kernel in KERNELS:
+            ours[kernel].append(measure(sys.executable, kernel, args.arch, True))
+            if args.wheel:
+                theirs[kernel].append(measure(args.wheel, kernel, args.arch, False))
     ratios = []
     for kernel in KERNELS:
-        ours, theirs = [], []
-        for _ in range(args.runs):
-            ours.append(measure(sys.executable, kernel, args.arch, True))
-            if args.wheel:
-                theirs.append(measure(args.wheel, kernel, args.arch, False))
-        row = [statistics.median(r[k] for r in ours) for k in ("import_ms", "compile_ms")]
-        text = f"{kernel:16} {row[0]:8.0f} {row[1]:8.0f}"
-        if theirs:
-            wheel = [statistics.median(r[k] for r in theirs) for k in ("import_ms", "compile_ms")]
-            ratios.append(row[1] / wheel[1])
+        text = f"{kernel:16} {_median(ours[kernel], 'import_ms'):8.0f} {_median(ours[kernel], 'compile_ms'):8.0f}"
+        if args.wheel:
+            pairs = zip(ours[kernel], theirs[kernel], strict=True)
+            ratios.append(statistics.median(a["compile_ms"] / b["compile_ms"] for a, b in pairs))
+            wheel = _median(theirs[kernel], "import_ms"), _median(theirs[kernel], "compile_ms")
             text += f"   {wheel[0]:13.0f} {wheel[1]:8.0f} {ratios[-1]:6.2f}"
-        print(text, flush=True)
+        print(text)
     if ratios:
         print(f"geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}")
 

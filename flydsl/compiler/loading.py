@@ -12,6 +12,7 @@ from typing import Any
 
 from flydsl import arch as chips
 from flydsl.diag.errors.target import MissingLlvm, UnknownArch
+from flydsl.ir import make_context_ahead
 from flydsl.passes.registry import load_passes
 from flydsl.runtime.device import target_arch
 from flydsl.runtime.kinds import may_have_amd_gpu
@@ -21,16 +22,22 @@ from flydsl.utils import env
 def load_compiler() -> None:
     """Import the passes, and code generation with LLVM where kernels will run on an AMD GPU or are only compiled.
 
-    In the simulator, LLVM is never needed. Elsewhere it warms up in a thread while the program goes on: to import torch,
-    to make its tensors.
+    In the simulator, LLVM is never needed. Elsewhere the compiler warms up in a thread while the program goes on: to
+    import torch, to make its tensors.
     """
     load_passes()
     if env.compile.compile_only or may_have_amd_gpu():
-        from flydsl.targets.rocm import compile, isolate  # noqa: F401
+        from flydsl.targets.rocm import compile, intrinsics, isolate  # noqa: F401
 
         with suppress(MissingLlvm, UnknownArch):  # a compile says what is missing
             codegen, chip = isolate.load_codegen(), chips.get(target_arch())
-            _start(lambda: codegen.warm_up(chip.mcpu))
+
+            def warm_up() -> None:
+                make_context_ahead()
+                intrinsics.table()
+                codegen.warm_up(chip.mcpu)
+
+            _start(warm_up)
 
 
 def _start(work: Callable[[], None]) -> None:

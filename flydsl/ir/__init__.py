@@ -5,7 +5,7 @@ wheel that carries them is a change of this package.
 """
 
 from flydsl.ir.bindings import PassManager, dialect, ext, ir, rewrite, translate_module_to_llvmir
-from flydsl.ir.context import Types, get_context, get_types, make_context, register_loader
+from flydsl.ir.context import Types, get_context, get_types, make_context, make_context_ahead, register_loader
 from flydsl.ir.python_dialect import PythonDialect
 from flydsl.ir.spelling import parse_attribute, parse_module, parse_type, print_op, to_bindings, to_reference
 from flydsl.ir.trace import Trace, constant, current, emit, emit1, is_tracing
@@ -26,6 +26,7 @@ __all__ = [
     "ir",
     "is_tracing",
     "make_context",
+    "make_context_ahead",
     "parse_attribute",
     "parse_module",
     "parse_type",
