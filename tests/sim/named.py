@@ -33,7 +33,7 @@ class Case:
 
     `body(i, *tensors)` is called in the kernel with the thread's number, the inputs and last the output;
     `want(wave_size, *inputs)` returns the output. `isa` is a pattern, or one per chip; `ulps` the distance allowed to
-    `want`, in units of its last place; `tried` the chips that the test runs on, where one of a family is enough.
+    `want`, in units of its last place; `tried` the chips that the normal run takes, where one of a family is enough.
     """
 
     name: str
@@ -130,8 +130,13 @@ def same(out: np.ndarray, want: np.ndarray, ulps: float = 0) -> None:
 
 
 def table(cases: list[Case]) -> Any:
-    """Parametrise a test over cases and chips."""
-    pairs = [pytest.param(case, arch, id=f"{case.name}-{arch}") for case in cases for arch in case.tried]
+    """Parametrise a test over cases and chips; those beyond `tried` run at night."""
+    night = [pytest.mark.nightly]
+    pairs = [
+        pytest.param(case, arch, id=f"{case.name}-{arch}", marks=[] if arch in case.tried else night)
+        for case in cases
+        for arch in CHIPS
+    ]
     return pytest.mark.parametrize("case, arch", pairs)
 
 

@@ -39,7 +39,7 @@ ELEMENTS = {8: fx.Uint8, 16: fx.Float16, 32: fx.Float32, 64: fx.Float32, 128: fx
 SHORTHANDS = [
     Case(f"{prefix}Copy{bits}b", through(getattr(home, f"{prefix}Copy{bits}b"), ELEMENTS[bits], prefix == "Buffer"), (BYTES,),
          mirrored(bits // 8), {8: r"_(u8|ubyte|d16_u8)\b", 16: r"_(u16|ushort|d16_b16)\b", 32: r"_(b32|dword)\b", 64: r"_(b64|dwordx2)\b",
-                               128: r"_(b128|dwordx4)\b"}[bits], tried=("gfx942", "gfx1100") if bits != 128 else CHIPS)
+                               128: r"_(b128|dwordx4)\b"}[bits], tried=("gfx942",) if bits != 128 else CHIPS)
     for prefix, home in (("Universal", fx), ("Buffer", R))
     for bits in ELEMENTS
 ]  # fmt: skip

@@ -17,11 +17,11 @@ FORMS = ("list", "plain", "keywords")
 
 
 def raw_cases():
-    """Each instruction of each chip once, the forms in turn; by default on the first chip that has it."""
+    """Each instruction of each chip once, the forms in turn; by default one of each family, chip and accumulator."""
     found = [c for c in tiles.cases() if c.row.blocks == 1 and not c.row.operands.endswith("opsel")]
     seen = set()
     for i, c in enumerate(found):
-        key = (c.row.python_name, c.row.a, c.row.b)
+        key = (c.arch, c.row.family, c.row.acc)
         marks = [] if is_default(c) and key not in seen else [pytest.mark.nightly]
         seen.add(key)
         yield pytest.param(replace(c, raw=FORMS[i % 3]), id=f"{FORMS[i % 3]}-{c}", marks=marks)

@@ -12,6 +12,7 @@ from flydsl.expr.typing import T
 
 R = fx.rocdl
 LANES = 128
+TWO = ("gfx942", "gfx1201")
 RNG = np.random.default_rng(11)
 X = RNG.integers(-(1 << 31), 1 << 31, LANES).astype(np.int32)
 X[:8] = (0, -1, 1, -(1 << 31), (1 << 31) - 1, 5, -5, 42)
@@ -73,13 +74,13 @@ READS = [
     Case("readfirstlane", put(lambda i, x: R.readfirstlane(fx.Int32, x)), (X,),
          lambda n, x: np.array(by_wave(lambda k, w: w[0], n, x)), "v_readfirstlane_b32"),
     Case("readfirstlane of an IR type and keywords", put(lambda i, x: fx.Int32(R.readfirstlane(res=T.i32, src=x.ir_value()))), (X,),
-         lambda n, x: np.array(by_wave(lambda k, w: w[0], n, x))),
+         lambda n, x: np.array(by_wave(lambda k, w: w[0], n, x)), tried=TWO),
     Case("readfirstlane of floats", put(lambda i, x: R.readfirstlane(fx.Float32, x)), (np.roll(FLOATS, -3),),
-         lambda n, x: np.array(by_wave(lambda k, w: w[0], n, x), np.float32)),
+         lambda n, x: np.array(by_wave(lambda k, w: w[0], n, x), np.float32), tried=TWO),
     Case("readfirstlane of 64 bits", put(lambda i, x: R.readfirstlane(fx.Int64, x)), (WIDE,),
          lambda n, x: np.array(by_wave(lambda k, w: w[0], n, x)), r"v_readfirstlane_b32[\s\S]*v_readfirstlane_b32"),
     Case("readfirstlane of halves", put(lambda i, x: R.readfirstlane(fx.Float16, x)), (HALVES,),
-         lambda n, x: np.array(by_wave(lambda k, w: w[0], n, x), np.float16)),
+         lambda n, x: np.array(by_wave(lambda k, w: w[0], n, x), np.float16), tried=TWO),
     Case("readfirstlane in a branch", first_of_some, (X,), lambda n, x: np.array(
         by_wave(lambda k, w: participants(w)[0] if np.fmod(w[k], 3) == 1 else 7, n, x), np.int32)),
     Case("readlane", put(lambda i, x: R.readlane(fx.Int32, x, 31)), (X,),
@@ -87,13 +88,13 @@ READS = [
     Case("readlane of a uniform lane", put(lambda i, x: R.readlane(fx.Int32, x, fx.block_idx.x + 3)), (X,),
          lambda n, x: np.array(by_wave(lambda k, w: w[3], n, x)), "v_readlane_b32"),
     Case("readlane of an IR type and keywords", put(lambda i, x: fx.Float32(R.readlane(T.f32, src=x, lane=fx.Int64(2)))), (FLOATS,),
-         lambda n, x: np.array(by_wave(lambda k, w: w[2], n, x), np.float32)),
+         lambda n, x: np.array(by_wave(lambda k, w: w[2], n, x), np.float32), tried=TWO),
     Case("readlane of an inactive lane", lane_of_some, (X,), lambda n, x: np.array(
         by_wave(lambda k, w: w[9] if np.fmod(w[k], 3) == 1 else 7, n, x), np.int32)),
     Case("ballot of 64", put(lambda i, x: fx.Int64(R.ballot(T.i64, x < 0))), (X,), lambda n, x: np.array(
         by_wave(lambda k, w: signed(mask_of(w < 0), 64), n, x), np.int64)),
     Case("ballot of a class", put(lambda i, x: R.ballot(fx.Int64, pred=x)), (X,), lambda n, x: np.array(
-        by_wave(lambda k, w: signed(mask_of(w != 0), 64), n, x), np.int64)),
+        by_wave(lambda k, w: signed(mask_of(w != 0), 64), n, x), np.int64), tried=TWO),
     Case("ballot in a branch", ballot_of_some, (X,), lambda n, x: np.array(
         by_wave(lambda k, w: signed(mask_of((w < 0) & (np.fmod(w, 3) == 1)), 64) if np.fmod(w[k], 3) == 1 else -7, n, x), np.int64)),
     Case("ballot of 32", put(lambda i, x: R.ballot(fx.Int32, x < 0)), (X,), lambda n, x: np.array(
@@ -127,13 +128,13 @@ def permuted(n, at, x):
 PERMUTES = [
     Case("ds_bpermute", put(lambda i, at, x: R.ds_bpermute(fx.Int32, at, x)), (AT, X), permuted, "ds_bpermute_b32"),
     Case("ds_bpermute by keyword", put(lambda i, at, x: fx.Int32(R.ds_bpermute(res=T.i32, index=at.ir_value(), src=x.ir_value()))),
-         (AT, X), permuted),
-    Case("ds_bpermute of floats", put(lambda i, at, x: R.ds_bpermute(fx.Float32, at, x)), (AT, FLOATS), permuted),
+         (AT, X), permuted, tried=TWO),
+    Case("ds_bpermute of floats", put(lambda i, at, x: R.ds_bpermute(fx.Float32, at, x)), (AT, FLOATS), permuted, tried=TWO),
     Case("ds_bpermute of halves", put(lambda i, at, x: R.ds_bpermute(fx.Float16, at, x)), (AT, HALVES), permuted),
     Case("ds_bpermute of 64 bits", put(lambda i, at, x: R.ds_bpermute(fx.Int64, at, x)), (AT, WIDE), permuted,
          r"ds_bpermute_b32[\s\S]*ds_bpermute_b32"),
     Case("ds_bpermute from a Python int", put(lambda i, x: R.ds_bpermute(fx.Int32, 20, x)), (X,),
-         lambda n, x: np.array(by_wave(lambda k, w: w[5], n, x))),
+         lambda n, x: np.array(by_wave(lambda k, w: w[5], n, x)), tried=TWO),
     Case("ds_bpermute in a branch", permuted_in_a_branch, (AT, X), lambda n, at, x: np.array(
         by_wave(lambda k, a, w: 7 if k % 2 else (0 if (int(a[k]) >> 2) % 2 else w[(int(a[k]) >> 2) % n]), n, at, x), np.int32)),
 ]  # fmt: skip
@@ -176,7 +177,7 @@ RDNA_ROWS = {
 }
 
 
-def dpp_case(ctrl, text, source, chips, rows=0xF, banks=0xF, bound=False):
+def dpp_case(ctrl, text, source, chips, rows=0xF, banks=0xF, bound=False, tried=CHIPS):
     def one(k, w, old):
         if not (rows >> k // 16 % 4 & 1 and banks >> k % 16 // 4 & 1):
             return old[k]
@@ -190,16 +191,17 @@ def dpp_case(ctrl, text, source, chips, rows=0xF, banks=0xF, bound=False):
         lambda n, x, y: np.array(by_wave(one, n, x, y), np.int32),
         text.replace("[", r"\[").replace("]", r"\]"),
         chips,
+        tried=tried,
     )
 
 
 RDNA = tuple(c for c in CHIPS if c not in CDNA)
 DPP = [
-    dpp_case(ctrl, text, source, chips)
+    dpp_case(ctrl, text, source, chips, tried=CHIPS if ctrl in (0x00, 0x10F, 0x142, 0x15B) else (chips[0], chips[-2]))
     for codes, chips in ((ROWS, CHIPS), (CDNA_ROWS, CDNA), (RDNA_ROWS, RDNA))
     for ctrl, (text, source) in codes.items()
 ] + [
-    dpp_case(0x111, "row_shr:1", ROWS[0x111][1], CHIPS, rows, banks, bound)
+    dpp_case(0x111, "row_shr:1", ROWS[0x111][1], CHIPS, rows, banks, bound, ("gfx942", "gfx1201"))
     for rows, banks, bound in ((0xF, 0xF, True), (0xA, 0xF, False), (0xF, 0x5, True), (0x6, 0x3, False))
 ]  # fmt: skip
 
@@ -219,14 +221,14 @@ def dpp_of_some(i, x, y, out):
 FORMS = [
     Case("update_dpp of raw values", put(lambda i, x, y: fx.Int32(
         R.update_dpp(T.i32, y.ir_value(), x.ir_value(), fx.Int32(0xB1), 0xF, 0xF, fx.Boolean(True)))), (X, Y),
-        lambda n, x, y: np.array(by_wave(lambda k, w, v: w[k ^ 1], n, x, y))),
+        lambda n, x, y: np.array(by_wave(lambda k, w, v: w[k ^ 1], n, x, y)), tried=TWO),
     Case("update_dpp by keyword", put(lambda i, x, y: R.update_dpp(
         fx.Int32, old=y, src=x, dpp_ctrl=0x140, row_mask=15, bank_mask=15, bound_ctrl=True)), (X, Y),
-        lambda n, x, y: np.array(by_wave(lambda k, w, v: w[k ^ 15], n, x, y))),
+        lambda n, x, y: np.array(by_wave(lambda k, w, v: w[k ^ 15], n, x, y)), tried=TWO),
     Case("update_dpp of floats", put(lambda i, x: R.update_dpp(fx.Float32, fx.Float32(1.5), x, 0x111, 0xF, 0xF, False)), (FLOATS,),
          lambda n, x: np.array(by_wave(lambda k, w: w[k - 1] if k % 16 else np.float32(1.5), n, x), np.float32)),
     Case("update_dpp of a Python int", put(lambda i, x: R.update_dpp(fx.Int32, 0, x, 0x111, 0xF, 0xF, False)), (X,),
-         lambda n, x: np.array(by_wave(lambda k, w: w[k - 1] if k % 16 else 0, n, x), np.int32)),
+         lambda n, x: np.array(by_wave(lambda k, w: w[k - 1] if k % 16 else 0, n, x), np.int32), tried=TWO),
     Case("update_dpp in a branch", dpp_of_some, (X, Y), lambda n, x, y: np.array(
         by_wave(lambda k, w, v: v[k] if k % 4 in (0, 1) else w[k ^ 1], n, x, y), np.int32)),
 ]  # fmt: skip
@@ -344,19 +346,19 @@ def shuffled_in_a_branch(mode):
 
 SHUFFLES = [
     Case(f"shuffle {mode} {width} {x.dtype}", put(lambda i, x, k, mode=mode, width=width: gpu.shuffle(x, k, width, mode)), (x, OFFSETS % width),
-         shuffled(mode, width))
+         shuffled(mode, width), tried=TWO)
     for mode in ("xor", "up", "down", "idx")
     for width, x in ((32, FLOATS), (8, X))
 ] + [
     Case(f"shuffle_{mode}", put(lambda i, x, k, mode=mode: getattr(gpu, f"shuffle_{mode}")(x, fx.Int32(3), 16)), (x, OFFSETS),
-         lambda n, x, k, mode=mode: shuffled(mode, 16)(n, x, np.full_like(k, 3)))
+         lambda n, x, k, mode=mode: shuffled(mode, 16)(n, x, np.full_like(k, 3)), tried=TWO)
     for mode, x in (("xor", HALVES), ("up", WIDE), ("down", X.astype(np.int8)), ("idx", FLOATS.astype(np.float64)))
 ] + [
     Case(f"shuffle {mode} in a branch", in_a_branch(mode), (X, OFFSETS % 32), shuffled_in_a_branch(mode))
     for mode in ("xor", "up", "down", "idx")
 ] + [
     Case("shuffle default mode and keywords", put(lambda i, x: gpu.shuffle(value=x, offset=1, width=32)), (X,),
-         lambda n, x: np.array(by_wave(lambda k, w: w[k ^ 1], n, x))),
+         lambda n, x: np.array(by_wave(lambda k, w: w[k ^ 1], n, x)), tried=TWO),
 ]  # fmt: skip
 
 
