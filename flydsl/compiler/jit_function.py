@@ -21,6 +21,7 @@ from flydsl.compiler.fingerprint import NOT_BOUND, Captured, captured_state
 from flydsl.compiler.jit_argument import JitArgument, PointerJitArg, described_signature, wrap
 from flydsl.compiler.jit_executor import CompiledArtifact, CompiledFunction
 from flydsl.compiler.kernel_function import check_launched
+from flydsl.compiler.loading import compiling
 from flydsl.diag import ArgumentCount
 from flydsl.diag.stack import trimmed
 from flydsl.expr.fastmath import hinted
@@ -283,6 +284,7 @@ class JitFunction:
         return CacheInfo(self._hits, self._misses, len(self._artifacts), on_disk)
 
     def _compile(self, arguments: Sequence[tuple[str, JitArgument]]) -> CompiledArtifact:
+        compiling.set()
         hints = {**self.compile_hints, **CompilationContext.get_compile_hints()}
         with CompilationContext.create(hints) as context, paused_collector():
             trace = Trace(chips.get(target_arch()).name)

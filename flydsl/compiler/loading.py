@@ -18,6 +18,8 @@ from flydsl.runtime.device import target_arch
 from flydsl.runtime.kinds import may_have_amd_gpu
 from flydsl.utils import env
 
+compiling = threading.Event()  # set when the first compile begins: it wants the machine for itself
+
 
 def load_compiler() -> None:
     """Import the passes, and code generation with LLVM where kernels will run on an AMD GPU or are only compiled.
@@ -35,7 +37,8 @@ def load_compiler() -> None:
             def warm_up() -> None:
                 make_context_ahead()
                 intrinsics.table()
-                codegen.warm_up(chip.mcpu)
+                if not compiling.is_set():
+                    codegen.warm_up(chip.mcpu)
 
             _start(warm_up)
 
