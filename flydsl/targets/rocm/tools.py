@@ -95,7 +95,7 @@ def _find_assembler(rocm: str, path: str) -> Tool | None:
 
 
 class Job:
-    """A tool that reads standard input and writes standard output, started before its input is there.
+    """A tool that makes an ELF file of its standard input on standard output, started before its input is there.
 
     Starting a linker takes longer than linking one object: it starts while LLVM generates the code.
     Raises   LinkFailed: the tool does not start, or refuses its input
@@ -111,25 +111,32 @@ class Job:
             raise self._failed("did not start", str(error)) from error
 
     def finish(self, content: bytes) -> bytes:
-        """Return what the tool makes of `content`."""
+        """Return what the tool makes of `content`, an ELF file."""
         try:
             output, complaint = self._process.communicate(content, timeout=_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.abandon()
             output, complaint = b"", f"no answer in {_TIMEOUT_S} s".encode()
-        if self._process.returncode or not output:
-            status = f"exit {self._process.returncode}"
-            raise self._failed(status, complaint.decode(errors="replace").strip() or "no output")
+        except BaseException:  # Ctrl-C: the tool would go on alone
+            self.abandon()
+            raise
+        if self._process.returncode or not output.startswith(b"\x7fELF"):
+            problem = complaint.decode(errors="replace").strip()
+            raise self._failed(f"exit {self._process.returncode}", problem or _what_is_wrong_with(output))
         return output
 
     def abandon(self) -> None:
-        """End the tool: its input will not come."""
-        self._process.kill()
-        self._process.communicate()
+        """End the tool: its input will not come. What a wrapper script started may keep its own ends of the pipes open."""
+        with self._process:  # closes ours, and waits for the tool
+            self._process.kill()
 
     def _failed(self, status: str, problem: str) -> LinkFailed:
         tool = os.path.basename(self._command[0])
         return LinkFailed(tool=tool, status=status, arch=self._arch, problem=problem, command=" ".join(self._command))
+
+
+def _what_is_wrong_with(output: bytes) -> str:
+    return f"no object file on standard output, but {output[:60]!r}" if output else "no output"
 
 
 def start_linking(arch: str) -> Job:

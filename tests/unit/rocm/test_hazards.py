@@ -3,6 +3,8 @@
 `crashes_natively` runs the stack alone in a child and shows that the hazard is real; the test then shows our guard.
 """
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -317,6 +319,7 @@ def test_missing_linker(monkeypatch):
         ("not a program", "did not start"),
         ("#!/bin/sh\necho no room >&2\nexit 3\n", r"exit 3.*no room"),
         ("#!/bin/sh\ncat >/dev/null\n", r"exit 0.*no output"),
+        ("#!/bin/sh\necho a banner\ncat >/dev/null\n", r"no object file on standard output, but b'a banner"),
     ],
 )
 def test_linker_that_fails(tmp_path, monkeypatch, script, message):
@@ -326,6 +329,32 @@ def test_linker_that_fails(tmp_path, monkeypatch, script, message):
     monkeypatch.setenv("FLYDSL_LLD", str(linker))
     with pytest.raises(errors.LinkFailed, match=message):
         compile_lowered(VECTOR_ADD, "gfx942")
+
+
+def test_linker_that_gives_no_answer(tmp_path, monkeypatch):
+    """The script is killed; what it started goes on and holds the pipes, which must not be waited for."""
+    from flydsl.targets.rocm import tools
+
+    linker, started = tmp_path / "ld.lld", tmp_path / "pid"
+    linker.write_text(f"#!/bin/sh\nsleep 600 &\necho $! >{started}\nwait\n")
+    linker.chmod(0o755)
+    monkeypatch.setenv("FLYDSL_LLD", str(linker))
+    monkeypatch.setattr(tools, "_TIMEOUT_S", 0.5)
+    try:
+        with pytest.raises(errors.LinkFailed, match=r"exit -9.*no answer in 0.5 s"):
+            compile_lowered(VECTOR_ADD, "gfx942")
+    finally:
+        os.kill(int(started.read_text()), signal.SIGKILL)
+
+
+def test_the_linker_ends_with_an_interrupted_program(monkeypatch):
+    from flydsl.targets.rocm import tools
+
+    job = tools.start_linking("gfx942")
+    monkeypatch.setattr(job._process, "communicate", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        job.finish(b"")
+    assert job._process.returncode == -9
 
 
 def test_the_linker_ends_with_a_failed_code_generation(monkeypatch):
