@@ -144,7 +144,8 @@ def start_linking(arch: str) -> Job:
 
     Raises   MissingLinker
     """
-    return Job((*find_linker().command, "-shared", "--no-undefined", "--build-id=none", "/dev/stdin", "-o", "-"), arch)
+    options = ("-shared", "--no-undefined", "--build-id=none", "--threads=1")  # one small object: threads cost a millisecond
+    return Job((*find_linker().command, *options, "/dev/stdin", "-o", "-"), arch)
 
 
 def assemble(isa: str, arch: str, kernel: str = "") -> bytes:
