@@ -38,7 +38,8 @@ def load_compiler() -> None:
                 make_context_ahead()
                 intrinsics.table()
                 if not compiling.is_set():
-                    codegen.warm_up(chip.mcpu)
+                    with suppress(codegen.NoAmdgpu):  # a compile says so
+                        codegen.warm_up(chip.mcpu)
 
             _start(warm_up)
 

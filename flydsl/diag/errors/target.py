@@ -47,7 +47,7 @@ class UnknownArch(UserError, ValueError):
 
 class MissingLlvm(MissingTool, ImportError):
     code = "FLY_NO_LLVM"
-    what = "llvmlite, which holds LLVM's AMDGPU code generator, cannot be imported: {problem}"
+    what = "llvmlite, which holds LLVM's AMDGPU code generator, cannot be used: {problem}"
     why = "ISA text and code objects are made by LLVM 22.1 from the llvmlite wheel; the simulator does not need it"
     fix = "pip install 'llvmlite==0.50.*'"
 

@@ -28,6 +28,10 @@ class LlvmError(Exception):
         self.symbols = symbols
 
 
+class NoAmdgpu(Exception):
+    """This build of LLVM has no code generator for AMD GPUs."""
+
+
 class Request(NamedTuple):
     """One code generation: from IR `text`, or from the optimised `bitcode` of an earlier one.
 
@@ -50,16 +54,22 @@ def set_llvm_option(name: str, value: bool | int | str) -> None:
 
 
 @functools.cache
-def _initialise() -> None:
+def _target() -> llvm.Target:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    try:
+        return llvm.Target.from_triple(TRIPLE)
+    except RuntimeError as error:
+        raise NoAmdgpu(str(error)) from error
 
 
 @functools.lru_cache(maxsize=32)
 def target_machine(cpu: str, level: int) -> llvm.TargetMachine:
-    """Return the code generator of one chip at one level (kept: making one takes half a millisecond)."""
-    _initialise()
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, opt=level)
+    """Return the code generator of one chip at one level (kept: making one takes half a millisecond).
+
+    Raises   NoAmdgpu
+    """
+    machine = _target().create_target_machine(cpu=cpu, opt=level)
     machine.set_asm_verbosity(True)
     return machine
 
@@ -118,7 +128,7 @@ def warm_up(cpu: str) -> None:
 def generate(request: Request) -> dict[str, str | bytes]:
     """Return the outputs that `request` names, and `bitcode`, the optimised module they were made from.
 
-    Raises   LlvmError: the text does not parse, does not verify, or declares intrinsics that LLVM does not have
+    Raises   LlvmError: the text does not parse, does not verify, or declares intrinsics that LLVM does not have; NoAmdgpu
     """
     context = llvm.create_context()
     machine = target_machine(request.cpu, request.level)

@@ -121,7 +121,7 @@ def run_codegen(source: CodegenInput, outputs: tuple[str, ...], bitcode: bytes =
     """Return `outputs` of `source`, and the optimised `bitcode`.
 
     Raises   IntrinsicUnknown, LlvmRejected: LLVM 22.1 refuses the text; CodegenFailed: LLVM gave up on it;
-             LlvmOptionBad
+             LlvmOptionBad, MissingLlvm
     """
     codegen = load_codegen()
     level = codegen.codegen_level(source.options.opt_level, source.text)
@@ -135,6 +135,8 @@ def run_codegen(source: CodegenInput, outputs: tuple[str, ...], bitcode: bytes =
         return codegen.generate(request)
     except codegen.LlvmError as error:
         raise _rejected(source, str(error), error.symbols) from error
+    except codegen.NoAmdgpu as error:
+        raise MissingLlvm(problem=str(error)) from error
 
 
 def _run_isolated(source: CodegenInput, request: Any, options: tuple[tuple[str, Any], ...]) -> dict[str, str | bytes]:

@@ -39,6 +39,16 @@ def test_without_llvm_the_package_imports_and_a_compile_says_what_is_missing(tmp
     assert "FLY_NO_LLVM" in done.stderr and "fix:" in done.stderr
 
 
+def test_an_llvm_without_amd_gpus_is_said_by_the_compile_only(tmp_path):
+    llvm = "import llvmlite.binding as llvm\ndef none(triple): raise RuntimeError('no target for ' + triple)\nllvm.Target.from_triple = none"
+    code = f"{llvm}\nimport threading, flydsl.compiler as flyc, flydsl.expr as fx\n"
+    code += "[thread.join() for thread in threading.enumerate() if thread is not threading.main_thread()]\n"
+    done = run(tmp_path, f"{code}print('imported')\n{KERNEL}", COMPILE_ONLY="1", ARCH="gfx942")
+    assert (done.returncode, done.stdout) == (1, "imported\n")
+    assert "error[FLY_NO_LLVM]" in done.stderr and "cannot be used: no target for amdgcn" in done.stderr
+    assert "Exception in thread" not in done.stderr
+
+
 @pytest.mark.parametrize(("body", "expected"), [("fx.rocdl.s_nop(0)", True), ("(lambda: fx.rocdl.s_nop(0))()", True), ("fx.barrier()", False)])
 def test_instructions_are_imported_with_the_kernel_that_names_them(tmp_path, body, expected):
     code = f"import flydsl.compiler as flyc, flydsl.expr as fx\n@flyc.kernel\ndef kernel():\n    {body}\n"
