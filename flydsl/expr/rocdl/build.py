@@ -40,16 +40,15 @@ def _make(spec: OpSpec) -> Callable:
     operands = tuple((i, p) for i, (p, _, kind) in enumerate(params) if kind == "")
     attrs = tuple((i, p, mlir, kind) for i, (p, mlir, kind) in enumerate(params) if kind != "")
     options = {p for p, _, _ in spec.options}
-    has_result, op, is_op_class, checked = spec.has_result, spec.op, spec.is_op_class, set()
-    floats, bounded = FLOATS.get(spec.name), {}
+    has_result, op, is_op_class, floats = spec.has_result, spec.op, spec.is_op_class, FLOATS.get(spec.name)
+    bounded: dict[str, tuple[tuple[int, str, int, int], ...]] = {}  # by chip, once it is known to have the instruction
     total = len(params) + has_result
     controls = 3 if tuple(p for p, _, _ in params[3:]) == _CONTROLS else -1
 
     def call(*args, **named) -> Any:
         trace = active.trace or current()
-        if trace.arch not in checked:
+        if trace.arch not in bounded:
             check_chip(spec.name, trace.arch)
-            checked.add(trace.arch)
             most = limits(spec.name, trace.arch)
             bounded[trace.arch] = tuple((i, p, *most[p]) for i, p, _, _ in attrs if p in most)
         if len(args) == 2 and isinstance(args[1], (list, tuple)):
@@ -72,7 +71,7 @@ def _make(spec: OpSpec) -> Callable:
                 values.append(operand(x, literal, spec.name, p, spec.text))
         if floats:
             _check_floats(spec, floats, type_, values)
-        for i, p, low, high in bounded.get(trace.arch, ()):
+        for i, p, low, high in bounded[trace.arch]:
             _check_limits(spec.name, p, rest[i], low, high)
         attributes = _attributes(spec, attrs, rest, named, trace.types.memo) if attrs or named else None
         if not has_result:

@@ -273,7 +273,7 @@ _FEATURES: tuple[tuple[str, str], ...] = (
     ("global_load_tr4_* global_load_tr6_*", "ds_load_tr"),
     ("global_load_tr_*", "global_load_tr"),
     (
-        "load_to_lds global_load_lds load_async_to_lds global_load_async_lds global_load_async_to_lds raw_ptr_buffer_load_lds "
+        "load_to_lds global_load_lds load_async_to_lds global_load_async_lds raw_ptr_buffer_load_lds "
         "raw_ptr_buffer_load_async_lds",
         "lds_dma",
     ),

@@ -81,6 +81,16 @@ def test_chips_agree_with_the_intrinsics_that_llvm_selects():
     assert differing == {"iglp_opt": ("gfx942", "gfx950")}  # strategies exist for kernels with MFMA
 
 
+def test_tables_name_instructions_and_their_arguments():
+    specs = [table.lookup(name) for name in table.names()]
+    for listed, _ in table._FEATURES:
+        for known in listed.split():
+            assert any(table._is_listed(spec.name, known) for spec in specs), known
+    for listed, param, _ in table._LIMITS:
+        for known in listed.split():
+            assert any(table._is_listed(s.name, known) and param in {p for p, _, _ in s.params} for s in specs), (known, param)
+
+
 def test_chips():
     assert table.chips_with("rcp") == table.chips_with("s_barrier")
     assert table.chips_with("mfma_f32_16x16x16f16") == ("gfx942", "gfx950")
