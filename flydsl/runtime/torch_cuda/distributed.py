@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-_MAKERS = ("init_process_group", "new_group", "split_group", "new_subgroups", "new_subgroups_by_enumeration")
+_MAKERS = ("init_process_group", "new_group")  # new_subgroups and device meshes call the second
 _NOTICE = "[flydsl sim] torch.distributed: nccl is gloo here; the GPUs are simulated, collectives run on the host\n"
 _SAID = "the notice"  # no name of a group
 
@@ -25,7 +25,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     asked: dict[str, str] = {}
     public, home = torch.distributed, torch.distributed.distributed_c10d
     modules = [public, home, *filter(None, [sys.modules.get("torch.distributed.device_mesh")])]
-    makers = {name: _maker(getattr(home, name), asked) for name in _MAKERS if hasattr(home, name)}
+    makers = {name: _maker(getattr(home, name), asked) for name in _MAKERS}
     found = [(module, name, maker) for module in modules for name, maker in makers.items() if hasattr(module, name)]
     return [
         *found,
@@ -57,20 +57,25 @@ def _maker(original: Callable, asked: dict[str, str]) -> Callable:
             bound.pop("pg_options", None)  # those of NCCL
         bound.pop("device_id", None)  # which GPU NCCL connects at once
         group = original(**bound)
-        _note(wanted, group, asked)
+        _note(wanted, torch.distributed.group.WORLD if original.__name__ == "init_process_group" else group, asked)
         return group
 
     return make
 
 
 def _note(wanted: Any, group: Any, asked: dict[str, str]) -> None:
-    """Remember which groups NCCL was asked for, and say once what it is, in the process of rank 0."""
-    world = torch.distributed.group.WORLD
-    made = group if isinstance(group, torch.distributed.ProcessGroup) else world
-    if made is None:
+    """Remember which groups NCCL was asked for, and say once what it is, in the process of rank 0.
+
+    A group for which no backend is named has the one of the world. In other processes than its members', `group` is
+    torch's stand-in for one.
+    """
+    if not isinstance(group, torch.distributed.ProcessGroup):
         return
-    asked[made.group_name] = str(wanted).lower()
-    if "nccl" in asked[made.group_name] and _SAID not in asked:
+    world = torch.distributed.group.WORLD
+    if wanted is None and group is not world:
+        wanted = asked.get(world.group_name)
+    asked[group.group_name] = str(wanted).lower()
+    if "nccl" in asked[group.group_name] and _SAID not in asked:
         asked[_SAID] = "yes"
         if torch.distributed.get_rank() == 0:
             sys.stderr.write(_NOTICE)

@@ -49,6 +49,7 @@ def work(rank, world, backend):
     parts = torch.empty(2 * world, device="cuda")
     dist.all_gather_into_tensor(parts, torch.full((2,), float(rank), device="cuda"))
     group = dist.new_group(list(range(world)), backend="nccl")
+    dist.new_group([world - 1], backend="gloo")  # others are no members: what they know of the world stays
     dist.barrier(group=group, device_ids=[rank])
     double(x)
     found = [x[0].item(), mean[0].item(), root[0].item(), parts.tolist(), str(x.device), str(parts.device)]
@@ -127,6 +128,21 @@ def test_groups_that_are_made_again(capfd, monkeypatch):
         assert dist.is_nccl_available()
     assert capfd.readouterr().err.count(NOTICE) == 1
     assert (dist.init_process_group, dist.get_backend, dist.is_nccl_available, dist.is_nccl_available()) == before
+
+
+def test_groups_have_the_backend_of_the_world_unless_one_is_named(monkeypatch):
+    import torch.distributed as dist
+
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", free_port())
+    with simulated_cuda():
+        dist.init_process_group("nccl", rank=0, world_size=1)
+        try:
+            groups = dist.new_group([0]), dist.new_subgroups(1)[0], dist.new_group([0], backend="gloo"), dist.new_subgroups(1, backend="gloo")[0]
+            assert [dist.get_backend(g) for g in groups] == ["nccl", "nccl", "gloo", "gloo"]
+            assert dist.get_backend() == "nccl"
+        finally:
+            dist.destroy_process_group()
 
 
 @pytest.mark.parametrize(
