@@ -18,7 +18,7 @@ from flydsl.layout import Layout, size
 from flydsl.utils.record import record
 
 from . import lane_maps
-from .elements import llvm_type, mangled, vector
+from .elements import mangled, vector
 from .errors import AtomError, UnsupportedChip
 
 # Elements per lane -> register type, per operand kind. Only kinds whose type does not follow
@@ -542,13 +542,3 @@ def find(
         ):
             return row
     return None
-
-
-def llvm_signature(row: MatrixRow) -> tuple[str, str, tuple[str, ...]]:
-    """Return (result, name, operand names with LLVM types of data) of the intrinsic."""
-    types = {"a": row.regs[0], "b": row.regs[1], "c": row.regs[2]}
-    return (
-        llvm_type(row.regs[2]),
-        row.llvm_name,
-        tuple(f"{o}:{llvm_type(types[o])}" if o in types else o for o in row.operands.split()),
-    )

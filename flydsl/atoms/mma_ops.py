@@ -169,7 +169,6 @@ def _same_kinds(kinds: tuple[str, str, str]) -> tuple[MatrixRow, ...]:
 
 _MFMA_FLOATS = ("f16", "bf16", "f32", "tf32", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3FN", "f8E5M2")
 _EIGHT_BIT_INTS = ("i8", "si8", "ui8")
-_FOUR_BIT_INTS = ("i4", "si4", "ui4")
 _OCP = ("f8E4M3FN", "f8E5M2")
 
 

@@ -22,7 +22,6 @@ from flydsl.passes.rewriting import entry_block, functions, visit
 
 PASS = "fly-lower-small-floats"
 _REORDER = elements.RULES
-_CAST_TO_FLOAT = ("arith.extf", "arith.sitofp", "arith.uitofp")
 _BITCASTS = ("arith.bitcast", "vector.bitcast", "llvm.bitcast")
 _INT_CASTS = ("arith.extsi", "arith.extui", "arith.trunci")
 

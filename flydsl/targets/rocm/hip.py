@@ -40,7 +40,6 @@ _SIGNATURES: dict[str, tuple] = {
     "hipEventElapsedTime": (ctypes.POINTER(ctypes.c_float), _P, _P),
     "hipHostMalloc": (_PP, ctypes.c_size_t, _U),
     "hipHostFree": (_P,),
-    "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor": (ctypes.POINTER(_I), _P, _I, ctypes.c_size_t),
 }
 _OPTIONAL: dict[str, tuple] = {  # newer than HIP 6.0, or not in every stand-in
     "hipDrvLaunchKernelEx": (_P, _P, _P, _P),
@@ -272,14 +271,3 @@ def host_memory(size_bytes: int) -> int:
 def free_host_memory(address: int) -> None:
     """Free what `host_memory` gave."""
     check(library().hipHostFree(address), "hipHostFree")
-
-
-def max_active_blocks(function: int, block_lanes: int, lds_bytes: int) -> int:
-    """Return how many workgroups of a kernel one compute unit holds."""
-    count = _I()
-    call = library().hipModuleOccupancyMaxActiveBlocksPerMultiprocessor
-    check(
-        call(ctypes.byref(count), function, block_lanes, lds_bytes),
-        "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
-    )
-    return count.value

@@ -52,10 +52,10 @@ def prepare(device: ir.Operation, ops: list[ir.Operation], rules: Rules) -> dict
     return formats
 
 
-def finish(module: ir.Operation, groups: dict[str, list[ir.Operation]]) -> bool:
+def finish(groups: dict[str, list[ir.Operation]]) -> bool:
     """Undo what upstream's conversion does that this target does not want; pass on the hints of loops.
 
-    `groups` are the ops of `module` by name; returns whether some were replaced: upstream makes the remainder a call
+    `groups` are the ops of the module by name; returns whether some were replaced: upstream makes the remainder a call
     of a ROCm library function, and LLVM 22 expands its own instruction for it correctly.
     """
     for op in (*groups.get("llvm.br", ()), *groups.get("llvm.cond_br", ())):

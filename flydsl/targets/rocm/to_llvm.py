@@ -73,7 +73,7 @@ def lower_to_llvm(lowered: ir.Module, chip: Chip, options: CodegenOptions) -> De
         _run_pipeline(host, chip)
         module = _unwrap(find_gpu_module(host))
         groups = walks.by_name(walks.everything(module.operation))
-        if finish(module.operation, groups):
+        if finish(groups):
             groups = walks.by_name(walks.everything(module.operation))
         facts = guards.check_llvm(groups, _defined(groups), chip, bool(options.link_libs))
         facts.odd_types = odd_types

@@ -179,6 +179,3 @@ int hipHostGetDevicePointer(void **there, void *here, unsigned flags) {
 }
 int hipGetLastError(void) { int status = last_error; last_error = 0; return status; }
 int hipHostFree(void *p) { NOTE("hipHostFree", ""); free(p); return 0; }
-int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int block, size_t lds) {
-    NOTE("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", "%d %zu", block, lds); *n = 4; return 0;
-}
