@@ -10,8 +10,6 @@ from flydsl import arch as chips
 
 from .errors import OutOfRange
 
-NON_TEMPORAL = 2
-
 _GFX94 = (("sc0", 1), ("nt", 2), ("sc1", 16))
 _GFX11 = (("glc", 1), ("slc", 2), ("dlc", 4))
 _LOAD_HINTS = ("RT", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT", "RESERVED")

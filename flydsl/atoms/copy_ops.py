@@ -160,9 +160,6 @@ class UniversalCopy(CopyOp):
             )
 
 
-CACHE_BITS = 32
-
-
 @record
 class BufferCopy(CopyOp):
     """A load or store through a buffer descriptor: out-of-range loads give 0, stores are

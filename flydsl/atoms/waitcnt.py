@@ -28,22 +28,6 @@ SEPARATE_COUNTERS: dict[str, tuple[int, str]] = {
     "tensorcnt": (63, "tdm"),
 }
 
-# What `sched_barrier` lets pass and `sched_group_barrier` counts.
-SCHED_MASKS: dict[str, int] = {
-    "non_memory": 0x1,
-    "valu": 0x2,
-    "salu": 0x4,
-    "mfma": 0x8,
-    "vmem": 0x10,
-    "vmem_rd": 0x20,
-    "vmem_wr": 0x40,
-    "ds": 0x80,
-    "dsrd": 0x100,
-    "dswr": 0x200,
-    "trans": 0x400,
-    "lds_dma": 0x800,
-}
-
 
 class WaitcntUnsupported(UnsupportedChip):
     code = "FLY_WAITCNT_CHIP"

@@ -8,7 +8,6 @@ view changes its layout and, where coordinates are fixed, moves its iterator.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -66,11 +65,6 @@ def _of_layout(fn: Callable) -> Callable:
 def slice_(x: Any, coord: Any) -> Any:
     """Return the modes of `x` that `coord` keeps (None); of a view the fixed part moves the iterator."""
     return lv.slice_view(x, coord) if isinstance(x, VIEWS) else la.slice_(x, coord)
-
-
-def recast_ptr(ptr: Ptr, elem: str) -> Ptr:
-    """Return the pointer with another element type; address and alignment stay."""
-    return replace(ptr, elem=elem)
 
 
 def apply_swizzle(x: Any, swizzle: la.Swizzle) -> Any:

@@ -7,7 +7,6 @@ Layouts, tuples, tiles, swizzles, pointers and views are the values of `flydsl.l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from flydsl import layout as la
@@ -123,15 +122,6 @@ def with_leaves(value: Any, leaves: Iterator) -> Any:
 def is_static(value: Any) -> bool:
     """Return whether a value has no dynamic leaf and points to no memory: its type says everything."""
     return not isinstance(value, (Ptr, MemRef)) and not dynamic_leaves(value)
-
-
-def without_payload(value: Any) -> Any:
-    """Return the type-level form of a value: same widths and divisors, no IR values."""
-    if isinstance(value, Ptr):
-        return replace(value, value=None)
-    if isinstance(value, MemRef):
-        value = MemRef(replace(value.ptr, value=None), value.layout)
-    return with_leaves(value, iter([la.Sym(s.width, s.div) for s in dynamic_leaves(value)]))
 
 
 def split_top(text: str) -> list[str]:

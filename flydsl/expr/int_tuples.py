@@ -20,7 +20,7 @@ from flydsl.expr.numeric.base import static as static_scalar
 from flydsl.expr.numeric.base import wrap as wrap_scalar
 from flydsl.expr.numeric.cast import from_python_value
 from flydsl.expr.numeric.classes import Boolean, Index, Int32, Int64
-from flydsl.expr.values import FlyValue, build, expect, raw, shown, wrap
+from flydsl.expr.values import FlyValue, build, raw, shown, wrap
 from flydsl.ir import current, emit1, ir
 from flydsl.ir.trace import active
 
@@ -470,8 +470,3 @@ def as_int(x: Any, what: str) -> int:
 def is_numeric_class(x: Any) -> bool:
     """Return whether `x` is a scalar class such as `fx.Float16`."""
     return isinstance(x, NumericMeta)
-
-
-def expect_tuple(x: Any, what: str) -> IntTuple:
-    """Return `x` if it is an IntTuple."""
-    return expect(x, IntTuple, what)

@@ -58,14 +58,6 @@ def _build_at_entry(op: str, attrs: dict | None, cast: bool) -> ir.Value:
     return create_op("arith.index_cast", (types.i32,), (value,), None, None, 0, loc, ip).result if cast else value
 
 
-def gpu_module_of(owner: Any) -> ir.Block:
-    """Return the body of the gpu.module that holds the kernel."""
-    module = getattr(owner, "gpu_module", None)
-    if module is None:
-        module = owner.function.parent
-    return module.regions[0].blocks[0]
-
-
 def declare_lds(owner: Any, symbol: str, bytes_: int, alignment: int) -> None:
     """Add the LDS variable `symbol` of this many bytes before the kernel; 0 bytes declare the dynamic block."""
     trace = current()

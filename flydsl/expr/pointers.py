@@ -335,8 +335,3 @@ def pointer_type(elem: Any, space: Any, alignment: int = 0) -> Ptr:
 def bits_of(ptr: Ptr) -> int:
     """Return the width of an element."""
     return element_bits(ptr.elem)
-
-
-def is_swizzled(ptr: Ptr) -> bool:
-    """Return whether a byte swizzle changes addresses."""
-    return ptr.swizzle is not None and not ptr.swizzle.is_trivial

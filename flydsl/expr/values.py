@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 from flydsl.diag import NotTracing, StaleValue, WrongKind
 from flydsl.dialects.fly.algebra import ALGEBRA, params_attr
 from flydsl.dialects.fly.types import is_fly_type, type_of, value_of
-from flydsl.dialects.values import dynamic_leaves, inner_text, is_static
+from flydsl.dialects.values import inner_text, is_static
 from flydsl.expr.layout_errors import user_error
 from flydsl.ir import emit1, get_context, ir
 from flydsl.ir.trace import active, create_op
@@ -243,11 +243,6 @@ def emit_as(op: str, plain: Any, operands: Iterable[ir.Value], attrs: dict | Non
     x._value = emit1(op, type_of(plain, trace.context), tuple(operands), attrs)
     x._scope = trace.scope
     return x
-
-
-def leaf_count(x: FlyValue) -> int:
-    """Return how many dynamic leaves a value has."""
-    return len(dynamic_leaves(x.plain))
 
 
 def shown(x: Any) -> str:

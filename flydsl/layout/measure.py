@@ -13,7 +13,6 @@ from .int_tuple import (
     IntTuple,
     basis_tuple,
     coord_add,
-    leaves,
     map_leaves,
     product,
     star_product,
@@ -119,8 +118,3 @@ def composed_get_outer(layout: ComposedLayout) -> Any:
     """Return what is applied to the coordinate first."""
     _expect_composed("composed_get_outer", layout)
     return layout.outer
-
-
-def is_negative_free(layout: Layout) -> bool:
-    """Return whether no static stride is negative."""
-    return all(not (type(d) is int and d < 0) for d in leaves(layout.stride))

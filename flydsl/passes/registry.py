@@ -2,9 +2,7 @@
 
 import importlib
 import re
-from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
 
 from flydsl.ir import PassManager, Types, ir
 
@@ -47,17 +45,3 @@ def _module(name: str) -> ModuleType:
 def stage_name(name: str) -> str:
     """Return the name of a stage in dump files."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-
-
-def run_pipeline(
-    passes: Sequence[str],
-    module: ir.Module,
-    types: Types,
-    arch: str,
-    after: Callable[[str, ir.Module], Any] | None = None,
-) -> None:
-    """Run passes in order; `after(name, module)` is called behind each."""
-    for name in passes:
-        run_pass(name, module, types, arch)
-        if after is not None:
-            after(name, module)

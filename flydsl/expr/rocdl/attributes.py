@@ -1,6 +1,5 @@
 """Compile-time arguments of rocdl instructions: Python numbers to MLIR attributes, cached per context."""
 
-from collections.abc import Callable
 from typing import Any
 
 from flydsl.diag import RocdlStatic
@@ -54,12 +53,3 @@ def _check(holds: bool, number: int, expected: str, name: str, param: str) -> No
 
 def _refuse_raw(value: Any, name: str, param: str) -> ir.Attribute:
     raise RocdlStatic(name=name, param=param, expected="MLIR attribute", got=type(value).__name__)
-
-
-def attribute_dict(key: tuple, make: Callable[[], dict[str, ir.Attribute]]) -> dict[str, ir.Attribute]:
-    """Return the attribute dictionary cached under `key` in this context, made on first use."""
-    memo = current().types.memo
-    attrs = memo.get(key)
-    if attrs is None:
-        attrs = memo[key] = make()
-    return attrs

@@ -77,16 +77,6 @@ def slot_lines(t: FunctionTranslator, mask: str, slots: list[Slot], names: list[
     return lines
 
 
-def slot_source(slot: Slot, side: int) -> str | None:
-    """Return the array name if the slot is one whole array."""
-    v = slot[side]
-    if isinstance(v, Vector):
-        pieces = v.slice(slot[2], slot[3])
-        if len(pieces) == 1 and not pieces[0].is_splat and pieces[0].length == pieces[0].total:
-            return pieces[0].text
-    return None
-
-
 def slot_text(t: FunctionTranslator, v: Value, off: int, length: int) -> str:
     """Return the expression of a slot's value, an array of `length` elements or a scalar."""
     if isinstance(v, Scalar):

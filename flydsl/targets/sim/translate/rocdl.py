@@ -94,13 +94,5 @@ def text_of(t: FunctionTranslator, value: Any) -> str:
     return t.operand_array(value)
 
 
-def unary_call(t: FunctionTranslator, op: Any, call: str) -> None:
-    """Bind the result of a helper call, scalar or vector by its type."""
-    value = t.type_of(op.results[0])
-    if value.elem == "struct":
-        raise t.refuse("with a struct result")
-    t.set(op.results[0], call)
-
-
 def is_vector(t: FunctionTranslator, value: Any) -> bool:
     return isinstance(t.get(value), Vector)
