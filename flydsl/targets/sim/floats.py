@@ -80,14 +80,7 @@ def h_isnormal(x: Any) -> Any:
     return np.isfinite(x) & (np.abs(x).astype(F64) >= tiny)
 
 
-def _poly(x: Any, coefficients: tuple[float, ...]) -> Any:
-    r = coefficients[0]
-    for c in coefficients[1:]:
-        r = r * x + c
-    return r
-
-
-# 64-point Gauss-Legendre nodes give erfc(x) = exp(-x^2) * integral over a finite range to full double precision.
+# 48 Gauss-Legendre nodes give erfc(x) = exp(-x^2) * integral over a finite range to full double precision.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
