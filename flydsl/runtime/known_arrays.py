@@ -1,15 +1,16 @@
 """Tells the simulator which arrays launches are given and when they are gone, so that a bare address into one of them is
 checked against it.
 
-The last act of a NumPy array that a launch was given is to fill its memory with a pattern: where the pattern is, nothing
-was written since.
+Small NumPy arrays are kept for a while: one that nobody else refers to is gone for the program, and its memory belongs to
+nobody else yet. Of others a weak reference tells whether they are gone, not whether their memory was given out again.
+Nothing may be written when an array ends: NumPy 2.5 frees the memory before it calls the weak references back.
 """
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,26 @@ import numpy as np
 from flydsl.runtime.host_arrays import HostArray
 from flydsl.targets.sim.known_memory import KnownArray, known
 
-SKIPPED_BYTES, PATTERN_BYTES = 64, 1 << 18  # the allocator keeps its lists in the first bytes of free memory
-COMPARED_BYTES = 64
-PATTERN = b"\xc1\x7f" * (PATTERN_BYTES // 2)  # NaN as f32, f16 and bf16
+KEPT_ARRAYS, KEPT_BYTES = 32, 1 << 17  # larger arrays often go back to the system, which shows that they are gone
 
-Tests = tuple[Callable[[], bool], Callable[[int], bool]]  # is alive, is unwritten
+Tests = tuple[Callable[[], bool], Callable[[], bool]]  # is alive, is free
+
+
+class Kept:
+    """Keeps an array."""
+
+    __slots__ = ("array", "__weakref__")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def references(self) -> int:
+        """The number of references to the array, as CPython counts them in this method."""
+        return sys.getrefcount(self.array)
+
+
+kept: deque[Kept] = deque(maxlen=KEPT_ARRAYS)  # of the arrays of up to KEPT_BYTES the ones that launches were given last
+ONLY_KEPT = Kept(object()).references()
 
 
 def remember(name: str, array: HostArray) -> None:
@@ -45,7 +61,7 @@ def owner_of(array: HostArray) -> tuple[int, int, Callable[[], Tests]] | None:
         if not owner.nbytes or owner.base is not None:
             return None
         start = array.address if owner is array.owner else owner.ctypes.data
-        return start, start + owner.nbytes, lambda: _numpy_tests(owner, start)
+        return start, start + owner.nbytes, lambda: _numpy_tests(owner)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(owner, torch.Tensor):
         storage = owner.untyped_storage()
@@ -54,19 +70,19 @@ def owner_of(array: HostArray) -> tuple[int, int, Callable[[], Tests]] | None:
     return None
 
 
-def _numpy_tests(owner: np.ndarray, start: int) -> Tests:
-    """Return the tests of an array that owns its memory; the pattern is written while it ends, before it is freed."""
-    first, length = start + SKIPPED_BYTES, min(owner.nbytes, PATTERN_BYTES) - SKIPPED_BYTES
-    has_pattern = length > 0 and owner.flags.owndata and owner.flags.writeable
-    move, data = ctypes.memmove, PATTERN  # both are gone from the module when the interpreter ends
-    reference = weakref.ref(owner, (lambda _: move(first, data, length)) if has_pattern else None)
+def _numpy_tests(owner: np.ndarray) -> Tests:
+    """Return the tests of an array that owns its memory."""
+    array = weakref.ref(owner)
+    if type(owner) is not np.ndarray or not owner.flags.owndata or owner.nbytes > KEPT_BYTES:
+        return lambda: array() is not None, lambda: False
+    kept.append(Kept(owner))
+    keeper = weakref.ref(kept[-1])
 
-    def is_unwritten(address: int) -> bool:
-        at = max(first, address & ~1)
-        size = min(COMPARED_BYTES, first + length - at)
-        return has_pattern and size > 0 and ctypes.string_at(at, size) == PATTERN[:size]
+    def is_alive() -> bool:
+        found = keeper()
+        return array() is not None if found is None else found.references() > ONLY_KEPT
 
-    return lambda: reference() is not None, is_unwritten
+    return is_alive, lambda: keeper() is not None
 
 
 def _torch_tests(storage: Any) -> Tests:
@@ -74,4 +90,4 @@ def _torch_tests(storage: Any) -> Tests:
     from torch.multiprocessing.reductions import StorageWeakRef
 
     reference = StorageWeakRef(storage)
-    return lambda: not reference.expired(), lambda address: False
+    return lambda: not reference.expired(), lambda: False

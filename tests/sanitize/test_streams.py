@@ -1,6 +1,4 @@
-"""Launches on several streams: ordered by events, waits and the host, or reported with both lines; freed memory."""
-
-import gc
+"""Launches on several streams: ordered by events, waits and the host, or reported with both lines."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,6 @@ import pytest
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 import flydsl.sim
-from flydsl.targets.sim.known_memory import known
 from flydsl.targets.sim.streams import order
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -249,93 +246,3 @@ def test_launches_before_the_first_stream_are_known_by_tensor() -> None:
         twice(a, b, 0, 1)
         twice(b, c, 0, 1, torch.cuda.Stream())
     assert lines(found) == [("race", "warning", READ, None)]
-
-
-# --- bare addresses ------------------------------------------------------------------------------------------------------
-
-
-@flyc.kernel
-def through_pointer_kernel(p: fx.Pointer, out: fx.Tensor, n: fx.Int32):
-    i = fx.thread_idx.x
-    if i < n:
-        out[i] = p[i]
-
-
-@flyc.jit
-def through_pointer(p: fx.Pointer, out: fx.Tensor, n: fx.Int32):
-    through_pointer_kernel(p, out, n).launch(grid=(1,), block=(N, 1, 1))
-
-
-def pointer(address: int):
-    return flyc.from_c_void_p(fx.Float32, address)
-
-
-POINTED = line_of("out[i] = p[i]")
-
-
-@pytest.mark.parametrize("size,severity", [(2 * N, "warning"), (1 << 24, "error")])  # memory that stays mapped, and memory that does not
-def test_an_array_that_is_gone(arrays, size, severity) -> None:
-    _, b, c = arrays
-    a = np.zeros(size, np.float32)
-    a[:N] = 1
-    twice(a, b, 0, 1)
-    address = a.ctypes.data
-    with flydsl.sim.check() as found:
-        through_pointer(pointer(address), c, N)
-    assert not found and c[:N].all()
-    del a
-    gc.collect()
-    with flydsl.sim.check() as found:
-        through_pointer(pointer(address), c, N)
-    assert [(f.kind, f.severity, f.tensor, f.span.line) for f in found] == [("freed", severity, "src", POINTED)]
-
-
-def test_memory_that_another_array_got_is_not_freed(arrays) -> None:
-    _, b, c = arrays
-    a = np.ones(2 * N, np.float32)
-    twice(a, b, 0, 1)
-    address = a.ctypes.data
-    del a
-    others = []
-    while not others or others[-1].ctypes.data != address and len(others) < 100:
-        others.append(np.full(2 * N, 3, np.float32))
-    with flydsl.sim.check() as found:
-        through_pointer(pointer(others[-1].ctypes.data), c, N)
-    assert not found and (c[:N] == 3).all()
-
-
-def test_a_pointer_into_an_array_of_an_earlier_launch_is_bounded_by_it(arrays) -> None:
-    a, b, c = arrays
-    twice(a, b, 0, 1)
-    with flydsl.sim.check() as found:
-        through_pointer(pointer(a.ctypes.data + 4 * (N + 1)), c, N)
-    assert [(f.kind, f.tensor, f.span.line, f.count) for f in found] == [("bounds", "src", POINTED, 1)]
-
-
-def test_a_pointer_that_runs_into_a_tensor_of_the_launch(arrays) -> None:
-    import mmap
-
-    memory = mmap.mmap(-1, 4096)
-    whole = np.frombuffer(memory, np.float32)
-    out = whole[16:]
-    assert known.at(whole.ctypes.data) is None
-    with flydsl.sim.check() as found:
-        through_pointer(pointer(whole.ctypes.data), out, 16)
-    assert not found
-    with flydsl.sim.check() as found:
-        through_pointer(pointer(whole.ctypes.data), out, 17)
-    (fault,) = found
-    assert fault.kind == "bounds" and "in `out`, which this pointer does not belong to" in fault.message
-
-
-def test_a_tensor_that_was_freed_on_the_simulated_gpu() -> None:
-    with simulated_cuda(), flydsl.sim.check() as found:
-        a, b, _ = torch_tensors()
-        twice(a, b, 0, 1)
-        address = a.data_ptr()
-        through_pointer(pointer(address), b, N)
-        assert not found
-        del a
-        gc.collect()
-        through_pointer(pointer(address), b, N)
-    assert [(f.kind, f.severity, f.span.line) for f in found] == [("freed", "error", POINTED)]

@@ -1,7 +1,7 @@
 """Arrays that launches of this process were given: where they lie and whether they still exist.
 
 A bare address says nothing about its memory. If it lies in an array that an earlier launch was given, accesses are
-checked against that array; if that array is gone and nothing was written there since, they touch freed memory.
+checked against that array; if that array is gone and nobody has got its memory since, they touch freed memory.
 """
 
 from __future__ import annotations
@@ -16,16 +16,14 @@ MOST = 1024  # arrays that are remembered; the oldest go first
 class KnownArray:
     """Memory `start`..`end`. `is_alive()`: whether the array still exists; `moment`: when it was first seen.
 
-    `is_unwritten(address)`: whether nothing has written there since the array ended, as far as one can tell; `is_device`:
-    memory of a GPU, all of whose arrays are known.
+    `is_free()`: of one that is gone, whether surely nobody has got its memory since.
     """
 
     name: str
     start: int
     end: int
     is_alive: Callable[[], bool]
-    is_unwritten: Callable[[int], bool]
-    is_device: bool = False
+    is_free: Callable[[], bool]
     moment: int = 0
 
 
@@ -48,7 +46,7 @@ class KnownMemory:
         """Take the (name, start, end) of all live memory of a device: what is missing since last time was freed."""
         before, self.provided = self.provided, {(start, end): name for name, start, end in arrays}
         for key in before.keys() - self.provided.keys():
-            self.add(KnownArray(before[key], *key, lambda: False, lambda address: True, is_device=True))
+            self.add(KnownArray(before[key], *key, is_alive=lambda: False, is_free=lambda: True))
         for key in self.provided.keys() - before.keys():
             self.reuse(*key)
 

@@ -43,8 +43,8 @@ class Buffer:
 class Region(Buffer):
     """One allocation. The view may begin up to 15 bytes before it and end after it, in the same memory granule.
 
-    `holes`: what of a mapping belongs to known arrays; `freed`: the array is gone, and accesses are
-    of this severity.
+    `holes`: what of a mapping belongs to known arrays; `is_freed`: the array is gone, and accesses
+    are errors.
     """
 
     def __init__(self, allocation: Allocation, number: int, is_mapping: bool = False):
@@ -60,16 +60,16 @@ class Region(Buffer):
         self.shadow: Any = None
         self.name = allocation.name
         self.holes: list[tuple[int, int]] = []
-        self.freed = ""
+        self.is_freed = False
 
     @property
     def is_special(self) -> bool:
         """Whether some accesses inside are faults."""
-        return bool(self.freed or self.holes)
+        return bool(self.is_freed or self.holes)
 
     def is_plain(self, low: int, end: int) -> bool:
         """Return whether a range may be accessed without another look."""
-        return not self.freed and not any(low < hole_end and start < end for start, hole_end in self.holes)
+        return not self.is_freed and not any(low < hole_end and start < end for start, hole_end in self.holes)
 
 
 def fill_poison(raw: np.ndarray) -> None:
@@ -234,22 +234,16 @@ class GlobalMemory:
         return regions
 
     def earlier(self, address: int) -> Region | None:
-        """Return the array of an earlier launch around `address`, also one that is gone; None where something else has
-        written to its memory.
-
-        Memory that is gone from the process, or from the GPU, must not be touched. Other memory may have been given out
-        again without being written yet, so its access is done and only warned about.
-        """
+        """Return the array of an earlier launch around `address`, also one that is gone; None where something else may have
+        got its memory, which the process then still has mapped."""
         array = known.at(address)
         if array is None:
             return None
-        freed = ""
-        if not array.is_alive():
-            freed = "error" if array.is_device or not is_mapped(array.start, array.end) else "warning"
-            if freed == "warning" and not array.is_unwritten(address):
-                return None
+        is_freed = not array.is_alive()
+        if is_freed and not array.is_free() and is_mapped(array.start, array.end):
+            return None
         region = Region(Allocation(array.name, array.start, array.end - array.start, dtype="bytes"), self.next_number)
-        region.freed = freed
+        region.is_freed = is_freed
         self.mappings.append(region)
         return region
 
@@ -366,10 +360,10 @@ class GlobalAccess:
             inside = left & (addr >= region.start) & (addr + nbytes <= region.end)
             for start, end in region.holes:
                 inside &= (addr + nbytes <= start) | (addr >= end)
-            if region.freed and inside.any():
+            if region.is_freed and inside.any():
                 self.machine.reporter.freed(self.machine, site, region, addr, nbytes, inside, write)
-                left &= ~inside if region.freed == "error" else left
-            if (left & inside).any():
+                left &= ~inside
+            elif inside.any():
                 parts.append((region, inside))
                 left &= ~inside
         if left.any():

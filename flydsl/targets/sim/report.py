@@ -158,7 +158,6 @@ class Reporter:
                 **self.at(machine, site, bad),
                 tensor=name,
                 offset=first - region.start,
-                severity=region.freed,
                 why=f"an earlier launch was given `{name}` at this address, and it no longer exists",
                 fix="keep the array until the last launch that has its address is over",
             )
