@@ -110,12 +110,11 @@ class _TiledTensorDma(_TensorDma):
     cache: int = 0
     atomic_barrier: bool = False
 
-    state_fields: ClassVar[dict[str, str]] = {
-        "workgroup_mask": "i32",
-        "early_timeout": "i1",
-        "atomic_barrier_addr": "i32",
-        "boundary_check": "i1",
-    }
+    @property
+    def state_fields(self) -> dict[str, str]:
+        """atomic_barrier_addr is a byte address in LDS; only a copy with `atomic_barrier` has it."""
+        barrier = {"atomic_barrier_addr": "i32"} if self.atomic_barrier else {}
+        return {"workgroup_mask": "i32", "early_timeout": "i1", **barrier, "boundary_check": "i1"}
 
     def check_state(self, field: str) -> str:
         """Return the type of a state field; what the atom holds of its tensor (`tensor_*`) is state that only
@@ -276,7 +275,7 @@ class TileView:
     """What one warp's descriptor says; lists are innermost first.
 
     Units    strides in elements (that of dimension 0 is 1 and left out); lds_address,
-             global_address in bytes
+             global_address, atomic_barrier_addr (a multiple of 8 in LDS) in bytes
     """
 
     elem_bits: int
@@ -325,7 +324,7 @@ def _group1(v: TileView) -> tuple:
     stride0, stride1 = v.at("strides", 0), v.at("strides", 1)
     return (
         _or(_flags(v), timeout, _low16(v.workgroup_mask)),
-        _or(_low16(v.atomic_barrier_addr), _in_high16(extent0)),
+        _or(_low16(_shr(v.atomic_barrier_addr, 3)), _in_high16(extent0)),
         _or(_low16(_shr(extent0, 16)), _in_high16(extent1)),
         _or(_low16(_shr(extent1, 16)), v.at("tile", 0) << 16),
         v.at("tile", 1) | v.at("tile", 2) << 16,

@@ -16,6 +16,7 @@ from flydsl.atoms import MFMA, CopyOp, MmaOp
 from flydsl.atoms import copy_atom as plain_copy_atom
 from flydsl.atoms import tiled_copy as tc
 from flydsl.atoms import tiled_mma as tm
+from flydsl.atoms.copy_ops import SHARED
 from flydsl.atoms.copy_ops import CopyAtom as PlainCopyAtom
 from flydsl.diag import AtomExpected, AtomOperation, StateValue, user_span
 from flydsl.dialects import laws
@@ -29,6 +30,7 @@ from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.numeric.base import raw as raw_scalar
 from flydsl.expr.numeric.cast import from_python_value
 from flydsl.expr.numeric.classes import Boolean, Int32, Int64
+from flydsl.expr.pointers import Pointer, ptrtoint
 from flydsl.expr.tensors import Tensor, alloca, expect_tensor
 from flydsl.expr.values import FlyValue, Rebuilder, build, emit_as, expect, register_law, shown, wrap
 from flydsl.ir import ir
@@ -85,12 +87,16 @@ class _Atom(FlyValue):
 
 
 def state_value(kind: str, value: Any, field: str) -> ir.Value:
-    """Return the raw integer of a state field: any 32-bit (64-bit) value is taken by its bits."""
+    """Return the raw integer of a state field: any 32-bit (64-bit) value is taken by its bits, an LDS pointer by its address."""
     wanted = _WIDTH_CLASS.get(kind)
     if wanted is None:
         raise StateValue(field=field, kind=kind, got=shown(value))
     if isinstance(value, IntTuple):
         value = value.to_py_value()
+    if isinstance(value, Pointer):
+        if value.plain.space != SHARED:
+            raise StateValue(field=field, kind=kind, got=str(value))
+        value = ptrtoint(value)
     bitcast = getattr(value, "bitcast", None)
     if hasattr(value, "numel") and bitcast is not None:
         if value.numel * value.dtype.width != wanted.width:

@@ -27,6 +27,25 @@ def _dec_wrap(old: Any, v: Any) -> Any:
     return np.where((old == 0) | (unsigned(old) > unsigned(v)), v, old - old.dtype.type(1))
 
 
+PENDING_BITS = 29  # of an LDS barrier's low word; the phase is above them
+
+
+def _barrier_arrive(old: Any, v: Any) -> Any:
+    """Subtract from an LDS barrier: pending count in bits 28..0, phase in 31..29, count to start over with in 47..32.
+
+    A count that falls below 0 starts over in the next phase, whose lowest bit is what waiters compare. Sources: CDNA5 ISA
+    11.2.2 and 15.15; Triton's and libhipcxx' barriers, which expect N arrivals by N - 1 in both counts.
+    """
+    word = unsigned(old)
+    count = (word & np.uint64((1 << PENDING_BITS) - 1)).astype(np.int64) - v
+    phase = word >> np.uint64(PENDING_BITS) & np.uint64(7)
+    start = word >> np.uint64(32) & np.uint64(0xFFFF)
+    is_over = count < 0
+    phase = np.where(is_over, phase + np.uint64(1) & np.uint64(7), phase)
+    count = np.where(is_over, start, count.astype(np.uint64))
+    return (start << np.uint64(32) | phase << np.uint64(PENDING_BITS) | count).view(np.int64)
+
+
 COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "xchg": lambda old, v: v,
     "add": lambda old, v: old + v,
@@ -47,6 +66,7 @@ COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "fminimum": np.minimum,
     "uinc_wrap": _inc_wrap,
     "udec_wrap": _dec_wrap,
+    "barrier_arrive": _barrier_arrive,
     "usub_cond": lambda old, v: np.where(unsigned(old) >= unsigned(v), old - v, old),
     "usub_sat": lambda old, v: np.where(unsigned(old) >= unsigned(v), old - v, old.dtype.type(0)),
 }
@@ -160,6 +180,8 @@ class AtomicAccess:
 
     def row_targets(self, site: int, space: str, base: Any, flat: Any, lanes: Any, shape: tuple, nbytes: int) -> list:
         access = self.machine.lds_access if space == "l" else self.machine.private_access
+        if access.armed:
+            access.look_at(flat, nbytes)
         first, end = access.memory.arrays.get(base, (0, access.memory.nbytes))
         good = (flat >= first) & (flat + nbytes <= end)
         if low_bits(flat) & (nbytes - 1):

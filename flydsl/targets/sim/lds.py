@@ -35,6 +35,7 @@ class RowMemory(Buffer):
         super().__init__(raw[:size])
         self.shadow: Any = None
         self.touched: Any = None
+        self.barriers: set[int] = set()  # bytes in a row at which copies have arrived: 64-bit words that order what they count
 
 
 class RowAccess:
@@ -46,6 +47,17 @@ class RowAccess:
         self.row_offset = row_offset
         self.what = what
         self.watch = machine.watch
+        self.armed = machine.slab.armed if what == "LDS" else []
+
+    def look_at(self, addr: Any, nbytes: int) -> None:
+        """Complete the copies that arrive at barriers among these bytes: who polls a barrier waits for them."""
+        for machine, entry in list(self.armed):
+            is_open = any(e is entry for e in machine.pending.queue)
+            if is_open and not any(np.any((addr < c + 8) & (c < addr + nbytes)) for c in entry.barriers()):
+                continue
+            self.armed[:] = [a for a in self.armed if a[1] is not entry]
+            if is_open:
+                machine.pending.finish(entry)
 
     def check(
         self, site: int, addr: Any, base: str | None, nbytes: int, align: int, m: Any, write: bool
@@ -73,6 +85,8 @@ class RowAccess:
     def load(self, site: int, addr: Any, base: str | None, dtype: Any, n: int | None, align: int, m: Any) -> Any:
         """Return the values at byte offsets of each lane's row."""
         nbytes = np.dtype(dtype).itemsize * (n or 1)
+        if self.armed:
+            self.look_at(addr, nbytes)
         addr, m, bits = self.check(site, addr, base, nbytes, align, m, False)
         off = addr + self.row_offset
         if self.watch is not None and self.what == "LDS":

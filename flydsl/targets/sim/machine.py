@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from flydsl.targets.sim import multicast
 from flydsl.targets.sim.atomic import AtomicAccess
 from flydsl.targets.sim.buffer import BufferAccess
 from flydsl.targets.sim.convert import overflowing
@@ -29,11 +30,15 @@ WORKGROUP_BARRIER = -1  # `s_barrier_signal -1`; other numbers are clusters and 
 
 @dataclass
 class Slab:
-    """Workgroups `first .. first + count - 1` (x fastest) of a launch, and their LDS."""
+    """Workgroups `first .. first + count - 1` (x fastest) of a launch, and their LDS.
+
+    `armed`: (machine, operation) of the copies in flight that arrive at LDS barriers.
+    """
 
     first: int
     count: int
     lds: RowMemory
+    armed: list[tuple[Machine, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -144,6 +149,10 @@ class Machine:
         if found is None:
             found = self._xor[k] = np.arange(self.B) ^ k
         return found
+
+    def check_multicast(self, site: int, mask: Any, addr: Any, m: Mask) -> None:
+        """Check the masks of a load that several workgroups of a cluster share."""
+        multicast.check_load(self, site, mask, addr, m)
 
     # --- order -------------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,13 @@ class Entry:
     waves: Any = None
     group: int = -1
     tiles: list | None = None  # of a tensor copy: (tile, offsets, values) per wave; `off` and `value` are flat then
+    cells: Any = None  # LDS barriers that are arrived at when this is done: byte address per lane
+
+    def barriers(self) -> set[int]:
+        """Return the byte addresses of the LDS barriers that this arrives at."""
+        if self.tiles is not None:
+            return {tile.cell for tile, _, _ in self.tiles if tile.cell is not None}
+        return set(np.unique(self.cells if self.live is None else self.cells[self.live]).tolist())
 
 
 LANDING = ("vmcnt", "asynccnt", "tensorcnt")  # counters of copies to LDS
@@ -69,6 +76,7 @@ class PendingCopies:
         self.queue: list[Entry] = []
         self.open_group: list[Entry] = []
         self.groups = 0
+        self.is_seen = False  # whether what lands now is ordered by an LDS barrier that a wave looks at
 
     # --- issue -------------------------------------------------------------------------------------------------------
 
@@ -217,21 +225,25 @@ class PendingCopies:
             younger += issued
             if due.any():
                 lanes = np.repeat(due, machine.wave_size, axis=1)
-                if entry.off is not None:
+                if entry.off is not None or entry.cells is not None or entry.tiles is not None:
                     self.land(entry, lanes if entry.live is None else lanes & entry.live)
                 entry.waves = issued & ~due
         self.queue = [e for e in self.queue if e.waves is None or e.waves.any()]
 
     def land(self, entry: Entry, live: Any) -> None:
-        """Write the data of a copy to LDS."""
-        if entry.off is None:
-            return
-        memory = self.machine.lds_access.memory
+        """Write the data of a copy to LDS, and arrive at its barriers."""
         if entry.tiles is not None:
             self.land_tiles(entry, live)
             return
+        if entry.cells is not None:
+            self.arrive(entry.site, entry.cells, live)
+        if entry.off is None:
+            return
+        memory = self.machine.lds_access.memory
         scatter(memory, entry.off, entry.value, entry.n, low_bits(entry.addr), live)
-        if self.machine.watch is not None:
+        if self.machine.watch is not None and self.is_seen:
+            self.machine.watch.landed_in_order(memory, entry.off, entry.value.dtype.itemsize * (entry.n or 1), live)
+        elif self.machine.watch is not None:
             self.machine.watch.lds_landed(self.machine, entry.site, memory, entry.off, entry.value, entry.n, live)
 
     def land_tiles(self, entry: Entry, live: Any) -> None:
@@ -242,10 +254,45 @@ class PendingCopies:
             if live is not None and not live[tile.group, tile.wave * machine.wave_size]:
                 left.append((tile, off, value))
                 continue
-            scatter(memory, off, value, None, low_bits(off) | tile.size, None)
-            if machine.watch is not None:
-                machine.watch.tile_landed(machine, entry.site, memory, off, tile)
+            if off is not None:
+                scatter(memory, off, value, None, low_bits(off) | tile.size, None)
+                if machine.watch is not None and self.is_seen:
+                    machine.watch.landed_in_order(memory, off, tile.size, None)
+                elif machine.watch is not None:
+                    machine.watch.tile_landed(machine, entry.site, memory, off, tile)
+            if tile.cell is not None:
+                self.arrive(entry.site, np.int64(tile.cell), machine.tensor_dma.lane_flags(tile))
         entry.tiles = left
+
+    # --- LDS barriers ------------------------------------------------------------------------------------------------
+
+    def async_arrive(self, site: int, cell: Any, m: Any) -> None:
+        """Arrive at an LDS barrier once the asynchronous copies issued so far have landed."""
+        full = np.broadcast_to(cell, (self.machine.G, self.machine.B))
+        live = None if m is None or m is self.machine.mask0 else expand(m, full.shape)
+        self.arm(Entry("asynccnt", site, live=live, waves=self.waves_of(m), cells=full))
+
+    def arm(self, entry: Entry) -> None:
+        """Queue an operation that arrives at LDS barriers; it is done at the latest when one of them is looked at."""
+        self.queue.append(entry)
+        self.machine.slab.armed.append((self.machine, entry))
+
+    def arrive(self, site: int, cell: Any, m: Any) -> None:
+        """Count one arrival per lane of `m` at the barriers at byte `cell` of LDS."""
+        self.machine.lds_access.memory.barriers.update(np.unique(cell).tolist())
+        self.machine.atomic(site, "barrier_arrive", "l", cell, None, np.int64(1), None, m, False)
+
+    def finish(self, entry: Entry) -> None:
+        """Land an operation and those before it of its counter, for a wave that looks at the barrier it arrives at."""
+        older = [e for e in self.queue if e.counter == entry.counter]
+        done = older[: next(i for i, e in enumerate(older) if e is entry) + 1]
+        gone = set(map(id, done))
+        self.queue = [e for e in self.queue if id(e) not in gone]
+        self.is_seen = True
+        for e in done:
+            lanes = None if e.waves is None else np.repeat(e.waves, self.machine.wave_size, axis=1)
+            self.land(e, e.live if lanes is None else lanes if e.live is None else lanes & e.live)
+        self.is_seen = False
 
     def mark(self, site: int) -> None:
         """Close a group of asynchronous copies."""
@@ -280,7 +327,8 @@ class PendingCopies:
         flying = []
         for e in self.queue:
             if e.tiles is not None and self.machine.watch is not None:
-                flying += [self.machine.watch.tile_access("write", self.machine, e.site, o, t) for t, o, _ in e.tiles]
+                tiles = [(t, o) for t, o, _ in e.tiles if o is not None]
+                flying += [self.machine.watch.tile_access("write", self.machine, e.site, o, t) for t, o in tiles]
             elif e.off is not None:
                 size = e.value.dtype.itemsize * (e.n or 1)
                 flying.append(("write", self.machine, e.site, e.off, size, e.live, None, e.value, e.n))
@@ -289,20 +337,42 @@ class PendingCopies:
     def read_transposed(
         self, site: int, addr: Any, lds_base: Any, bits: int, size: int, dtype: Any, m: Any
     ) -> np.ndarray:
-        """LDS read with transpose (gfx950): in each group of 16 lanes, lane t gets elements t, t + 16, ... of the
-        lanes' data in order."""
+        """LDS read of `size` bytes per lane whose elements of `bits` bits change lanes, see `exchanged`."""
         machine = self.machine
-        rows = machine.load_l(site, addr, lds_base, np.uint8, size, 8 if size == 8 else 4, m)
-        rows = np.broadcast_to(rows, (machine.G, machine.B, size))
-        if bits == 16:
-            items = np.ascontiguousarray(rows).view(np.uint16)
-        else:
-            items = unpack_codes(np.ascontiguousarray(rows), bits, size * 8 // bits)
-        n = items.shape[-1]
+        rows = machine.load_l(site, addr, lds_base, np.uint8, size, 4 if size == 12 else size, m)
+        return exchanged(machine, rows, bits, size, dtype)
+
+    def read_global_transposed(
+        self, site: int, addr: Any, base: Any, bits: int, size: int, dtype: Any, m: Any
+    ) -> np.ndarray:
+        """Load from global memory whose elements change lanes as those of the LDS read of the chip do."""
+        machine = self.machine
+        rows = machine.load_g(site, addr, base, np.uint8, size, 4, m)
+        return exchanged(machine, rows, bits, size, dtype)
+
+
+def exchanged(machine: Machine, rows: Any, bits: int, size: int, dtype: Any) -> np.ndarray:
+    """Return what the lanes receive of a transposing load that read `rows`, `size` bytes per lane.
+
+    gfx950: in each group of 16 lanes, lane t gets elements t, t + 16, ... of the lanes' data in order. gfx1250 (wave32):
+    element e of lane l comes from element l % 8 of lane 8 * (l // 8) + e for 16-bit elements, and of lane
+    16 * (l // 16) + 8 * (e // 4) + 4 * (l // 8 % 2) + e % 4 for 8-bit ones (measured on the chip, and Triton's lowering).
+    """
+    rows = np.ascontiguousarray(np.broadcast_to(rows, (machine.G, machine.B, size)))
+    if bits in (8, 16):
+        items = rows.view(f"u{bits // 8}")
+    else:
+        items = unpack_codes(rows, bits, size * 8 // bits)
+    n = items.shape[-1]
+    if not chips.get(machine.arch).has("ds_load_tr"):
         moved = items.reshape(machine.G, -1, n, 16).swapaxes(-1, -2)  # flat index 16 * j + t
-        moved = np.ascontiguousarray(moved).reshape(machine.G, machine.B, n)
-        whole = moved if bits == 16 else pack_codes(moved, bits)
-        return np.ascontiguousarray(whole).view(dtype)
+    elif bits == 16:
+        moved = items.reshape(machine.G, -1, 8, 8).swapaxes(-1, -2)
+    else:
+        moved = items.reshape(machine.G, -1, 2, 2, 4, 8).transpose(0, 1, 3, 5, 2, 4)
+    moved = np.ascontiguousarray(moved).reshape(machine.G, machine.B, n)
+    whole = moved if bits in (8, 16) else pack_codes(moved, bits)
+    return np.ascontiguousarray(whole).view(dtype)
 
 
 def item_of(size: int) -> tuple[Any, int | None]:

@@ -1,9 +1,9 @@
 """Tensor DMA of gfx1250: one wave moves a tile between a global tensor and LDS, as its descriptor says.
 
 The descriptor's words are those of `flydsl.atoms.tdm.pack_descriptor`. Elements outside the extents read as 0 and are
-not stored. Loads land when
-tensorcnt is waited for. Not modelled: multicast to other workgroups and LDS barriers that the copy signals (both
-refused by name).
+not stored. Loads land when tensorcnt is waited for, or when the LDS barrier is looked at that the copy arrives at
+(CDNA5 ISA 10.11.3: the arrival follows the copy; its address counts 8 bytes). Every workgroup of a multicast mask loads
+its tile itself, see `multicast`; stores ignore the mask.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flydsl.diag.errors.simulator import SimUnsupportedOp
+from flydsl.targets.sim import multicast
 from flydsl.targets.sim.memory import POISON, Region, gather, low_bits, scatter
 from flydsl.targets.sim.pending import Entry
 
 if TYPE_CHECKING:
     from flydsl.targets.sim.machine import Machine
 
+_EARLY_TIMEOUT = 1 << 21  # in the first word of group 1
 _DATA_TYPES = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}
 
 
 @dataclass
 class Tile:
-    """One wave's copy: LDS byte and global address of each element, and which elements are inside the extents."""
+    """One wave's copy: LDS byte and global address of each element, which elements are inside the extents, and the LDS byte
+    of the barrier that it arrives at.
+    """
 
     group: int
     wave: int
@@ -33,6 +36,7 @@ class Tile:
     address: np.ndarray
     inside: np.ndarray
     size: int
+    cell: int | None = None
 
 
 def bits(words: np.ndarray, low: int, count: int) -> int:
@@ -106,36 +110,32 @@ class TensorDma:
                 if waves is not None and not waves[g, w]:
                     continue
                 mine = [x[g, w] for x in words]
-                self.refuse_features(site, mine)
                 decoded = decode_tile(mine)
                 if decoded is not None:
                     linear, address, inside = tile_elements(decoded)
-                    out.append(Tile(g, w, linear + decoded[5], address, inside, decoded[0]))
+                    cell = 8 * bits(mine[1], 32, 16) if bits(mine[1], 18, 1) else None
+                    out.append(Tile(g, w, linear + decoded[5], address, inside, decoded[0], cell))
         return out
 
-    def refuse_features(self, site: int, groups: list[np.ndarray]) -> None:
-        """Multicast and barrier signalling are not modelled."""
-        problem = None
-        mask = bits(groups[1], 0, 16)
-        if mask & (mask - 1) and self.machine.launch.config.cluster != (1, 1, 1):
-            problem = "multicast to several workgroups"
-        if bits(groups[1], 18, 1):
-            problem = "an LDS barrier that the copy signals"
-        if problem:
-            reporter = self.machine.reporter
-            raise SimUnsupportedOp(
-                at=reporter.span(site),
-                op="rocdl.tensor.load.to.lds",
-                detail=f" with {problem}",
-                kernel=reporter.kernel,
-                advice_text="let each workgroup load its own tile, and wait with s_wait_tensorcnt",
-            )
+    def check_multicast(self, site: int, groups: tuple, tiles: list[Tile]) -> None:
+        """Check the masks of the waves' loads against each other."""
+        machine = self.machine
+        first = np.broadcast_to(groups[1], (machine.G, machine.B, 8)).view(np.uint32)[:, :: machine.wave_size, 0]
+        if not (first & multicast.MASK_BITS).any():
+            return
+        for wave in sorted({t.wave for t in tiles}):
+            requests = {}
+            for t in (t for t in tiles if t.wave == wave):
+                word = int(first[t.group, wave])
+                requests[t.group] = (word & multicast.MASK_BITS, bool(word & _EARLY_TIMEOUT), (t.address, t.inside))
+            multicast.check_requests(machine, site, wave, requests)
 
     def load(self, site: int, groups: tuple, m: Any) -> None:
         """Start copies from global memory to LDS."""
         machine = self.machine
         memory = machine.lds_access.memory
         tiles = [t for t in self.tiles(site, groups, m) if self.fits_lds(site, t, True)]
+        self.check_multicast(site, groups, tiles)
         entry = Entry("tensorcnt", site, waves=machine.pending.waves_of(m))
         entry.tiles = []
         for tile in tiles:
@@ -150,13 +150,24 @@ class TensorDma:
         if entry.tiles:
             entry.off = np.concatenate([off for _, off, _ in entry.tiles])
             entry.value = np.concatenate([value for _, _, value in entry.tiles])
-        machine.pending.queue.append(entry)
+        self.issue(entry)
+
+    def issue(self, entry: Entry) -> None:
+        """Queue a copy; one that arrives at a barrier is done when the barrier is looked at."""
+        pending = self.machine.pending
+        if any(t.cell is not None for t, _, _ in entry.tiles):
+            pending.arm(entry)
+        else:
+            pending.queue.append(entry)
 
     def store(self, site: int, groups: tuple, m: Any) -> None:
         """Copy from LDS to global memory; the data leave LDS when issued."""
         machine = self.machine
         memory = machine.lds_access.memory
+        entry = Entry("tensorcnt", site, waves=machine.pending.waves_of(m))
+        entry.tiles = []
         for tile in self.tiles(site, groups, m):
+            entry.tiles.append((tile, None, None))
             if not self.fits_lds(site, tile, False):
                 continue
             off = tile.lds + tile.group * memory.pitch
@@ -164,7 +175,7 @@ class TensorDma:
                 machine.watch.tile_read(machine, site, memory, off, tile)
             value = gather(memory, off, _DATA_TYPES[tile.size], None, low_bits(off) | tile.size)
             self.write_global(site, tile, value)
-        machine.pending.queue.append(Entry("tensorcnt", site, waves=machine.pending.waves_of(m)))
+        self.issue(entry)
 
     # --- memory ------------------------------------------------------------------------------------------------------
 

@@ -92,6 +92,8 @@ class LdsRaces:
         for pending_machine in self.machines(entries, machine):
             entries += pending_machine.pending.outstanding()
         judged += entries
+        if memory.barriers:
+            judged = [e for e in judged if not polls_barrier(memory, e)]
         self.has_writes = any(kind_of(e) != "read" for e in (*self.open, *self.carried))
         if self.is_judging and any(kind_of(e) != "read" for e in judged) and not self.is_apart(memory, judged):
             writes = [expanded(e) for e in judged if kind_of(e) != "read"]
@@ -275,6 +277,12 @@ class LdsRaces:
             "wave": thread // machine.wave_size,
             "lane": thread % machine.wave_size,
         }
+
+
+def polls_barrier(memory: Any, entry: tuple | Access) -> bool:
+    """Return whether an access looks at, or arrives at, words that order the waves themselves."""
+    access = None if kind_of(entry) == "write" else expanded(entry)
+    return access is not None and access.nbytes <= 8 and bool(np.isin(access.off % memory.pitch & ~7, list(memory.barriers)).all())
 
 
 def extent(entry: tuple | Access) -> tuple[Any, int, Any, int | None]:

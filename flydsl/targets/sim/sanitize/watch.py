@@ -228,6 +228,11 @@ class Watch:
         if self.lds_races is not None:
             self.lds_races.note("write", machine, site, off, nbytes, m, None, value, n)
 
+    def landed_in_order(self, memory: Any, off: Any, nbytes: int, m: Any) -> None:
+        """A copy has landed before the LDS barrier that its reader looked at: defined, and no race with that reader."""
+        if self.state is not None:
+            self.state.store(memory, "l", off, nbytes, m)
+
     # --- tensor copies -----------------------------------------------------------------------------------------------
 
     def tile_access(self, kind: str, machine: Any, site: int, off: Any, tile: Any) -> Access:
