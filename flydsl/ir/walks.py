@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Callable, Container
 
 from flydsl.ir.bindings import ir
 
@@ -21,7 +21,7 @@ def children(op: ir.Operation) -> list[ir.Operation]:
         found.append(inner)
         return ir.WalkResult.SKIP
 
-    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    _walk(op, visit, ir.WalkOrder.PRE_ORDER)
     return found
 
 
@@ -34,8 +34,18 @@ def everything(op: ir.Operation) -> list[ir.Operation]:
         note(inner)
         return advance
 
-    op.walk(visit)
+    _walk(op, visit, ir.WalkOrder.POST_ORDER)
     return found
+
+
+def _walk(op: ir.Operation, visit: Callable[[ir.Operation], ir.WalkResult], order: ir.WalkOrder) -> None:
+    """Walk with a callback that raises nothing but what a signal does: the bindings make a RuntimeError of Ctrl-C."""
+    try:
+        op.walk(visit, order)
+    except RuntimeError as error:
+        if "\nKeyboardInterrupt" in str(error):  # a line of the traceback that it quotes
+            raise KeyboardInterrupt from None
+        raise
 
 
 def by_name(ops: list[ir.Operation]) -> dict[str, list[ir.Operation]]:
