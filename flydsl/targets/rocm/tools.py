@@ -12,6 +12,8 @@ import os
 import re
 import shutil
 import subprocess
+import threading
+import weakref
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +108,9 @@ class Job:
         self._arch = arch
         pipe = subprocess.PIPE
         try:
-            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+            with _starting:  # bufsize: a stream without a buffer has no lock that a forked child would find taken
+                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+                _jobs.add(self)
         except OSError as error:
             raise self._failed("did not start", str(error)) from error
 
@@ -130,9 +134,28 @@ class Job:
         with self._process:  # closes ours, and waits for the tool
             self._process.kill()
 
+    def disown(self) -> None:
+        """Close the input, without ending the tool."""
+        self._process.stdin.close()
+
     def _failed(self, status: str, problem: str) -> LinkFailed:
         tool = os.path.basename(self._command[0])
         return LinkFailed(tool=tool, status=status, arch=self._arch, problem=problem, command=" ".join(self._command))
+
+
+_jobs: weakref.WeakSet[Job] = weakref.WeakSet()
+_starting = threading.RLock()
+
+
+def _leave_to_parent() -> None:
+    """Close a forked child's ends of the pipes: a tool reads until the last writer closes its standard input."""
+    _starting.release()
+    for job in _jobs:
+        job.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_starting.acquire, after_in_parent=_starting.release, after_in_child=_leave_to_parent)
 
 
 def _what_is_wrong_with(output: bytes) -> str:

@@ -357,6 +357,28 @@ def test_the_linker_ends_with_an_interrupted_program(monkeypatch):
     assert job._process.returncode == -9
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_does_not_keep_the_linker_waiting(monkeypatch):
+    """The linker reads until all writers have closed its input, and the child has the parent's files."""
+    from flydsl.targets.rocm import tools
+
+    monkeypatch.setattr(tools, "_TIMEOUT_S", 20)
+    obj = compile_lowered(VECTOR_ADD, "gfx942", emit=("obj",)).obj
+    job = tools.start_linking("gfx942")
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.read(read, 1)  # until the parent is done
+        os._exit(0)
+    try:
+        assert job.finish(obj).startswith(b"\x7fELF")
+    finally:
+        os.close(write)
+        os.close(read)
+        os.waitpid(child, 0)
+
+
 def test_the_linker_ends_with_a_failed_code_generation(monkeypatch):
     from flydsl.targets.rocm import compile as compiling
     from flydsl.targets.rocm import tools
