@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from flydsl.compiler.backends import compiling_backend
+from flydsl.compiler.backends import check_passes, compiling_backend
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
 from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
@@ -26,6 +26,7 @@ class MlirCompiler:
         backend, hints = compiling_backend(trace.arch), CompilationContext.get_compile_hints()
         backend.lower_compile_hints(module, compile_hints=hints)
         passes = backend.pipeline_fragments(compile_hints=hints)
+        check_passes(backend, passes, module.context)
         for pass_name in passes:
             run_pass(pass_name, module, trace.types, trace.arch)
             timer.mark(pass_name)
@@ -40,6 +41,16 @@ class MlirCompiler:
         return module
 
 
+_warned: set[str] = set()  # switches, once per process: they are not of one kernel
+
+
+def _warn_of_switches() -> None:
+    for option in env.set_without_effect():
+        if option.env_var not in _warned:
+            _warned.add(option.env_var)
+            warn(SwitchUnused(switch=option.env_var, reason=option.unused))
+
+
 def compile_module(trace: Trace, name: str, context: CompilationContext) -> CompiledArtifact:
     """Return the artifact of a traced module; machine code is generated now only if it is asked for."""
     module = trace.module
@@ -48,8 +59,7 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     timer = StageTimer(name)
     verify(module, "tracing")
     if env.compile.warn:
-        for option in env.set_without_effect():
-            warn(SwitchUnused(switch=option.env_var, reason=option.unused))
+        _warn_of_switches()
         check_traced(module)
     timer.mark("verify")
     origin = module.operation.clone().operation  # passes rewrite the module in place; a copy is cheaper than its text

@@ -249,11 +249,13 @@ def test_switches_without_effect_say_so(monkeypatch, variable) -> None:
     a = np.zeros(64, np.float32)
     monkeypatch.setenv("FLYDSL_RUNTIME_CACHE_DIR", "")
     monkeypatch.setenv(variable, "1")
+    monkeypatch.setattr("flydsl.compiler.compile_module._warned", set())
     with pytest.warns(diag.SwitchUnused, match=f"{variable} is set and has no effect"):
         one(a)
-    monkeypatch.delenv(variable)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        one(a.astype(np.float16))  # said once
+        monkeypatch.delenv(variable)
         flyc.compile[{"ktrace": False}](one)(a)
     with pytest.warns(diag.SwitchUnused, match="compile hint `ktrace` is set and has no effect") as found:
         flyc.compile[{"ktrace": True}](one)(a)
