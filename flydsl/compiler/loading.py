@@ -49,7 +49,8 @@ def _start(work: Callable[[], None]) -> None:
     thread = threading.Thread(target=work, name="flydsl-warm-up")
     with suppress(RuntimeError):  # no thread to be had: the first compile takes longer
         thread.start()
-        os.register_at_fork(before=thread.join)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=thread.join)
 
 
 def load_named(code: Any) -> None:

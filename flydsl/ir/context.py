@@ -4,6 +4,7 @@ Types, attributes and locations live as long as their context, so a context that
 dropped (`_RENEW_AFTER` modules); wrappers of an older context must not outlive their trace.
 """
 
+import os
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -86,6 +87,16 @@ def get_context() -> ir.Context:
         _local.types = Types(ctx)
         _local.modules = 0
     return ctx
+
+
+def _unlock() -> None:
+    """In a forked child, nobody finishes what another thread of the parent was making."""
+    global _making
+    _making = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def make_context_ahead() -> None:
