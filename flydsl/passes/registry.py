@@ -4,6 +4,7 @@ import importlib
 import re
 from types import ModuleType
 
+from flydsl.diag import PassName
 from flydsl.ir import PassManager, Types, ir
 
 # name -> (module, does it depend on the chip)
@@ -18,12 +19,32 @@ PASSES: dict[str, tuple[str, bool]] = {
     "fly-lower-small-floats": ("fly_lower_small_floats", True),
     "convert-fly-to-rocdl": ("convert_fly_to_rocdl", True),
 }
+# Upstream passes that a pipeline of one's own may want, for suggestions: MLIR has no list of its passes for Python.
+UPSTREAM = tuple(
+    "arith-expand arith-int-range-narrowing arith-unsigned-when-equivalent canonicalize control-flow-sink "
+    "convert-arith-to-llvm convert-cf-to-llvm convert-func-to-llvm convert-gpu-to-rocdl convert-index-to-llvm "
+    "convert-math-to-llvm convert-scf-to-cf convert-vector-to-llvm convert-vector-to-scf cse expand-strided-metadata "
+    "gpu-kernel-outlining inline int-range-optimizations lower-affine loop-invariant-code-motion "
+    "loop-invariant-subset-hoisting mem2reg print-ir reconcile-unrealized-casts remove-dead-values scf-for-loop-peeling "
+    "sccp sroa strip-debuginfo symbol-dce topological-sort".split()
+)  # fmt: skip
+
+
+def parse_upstream(name: str, context: ir.Context) -> PassManager:
+    """Return the pass manager of a pipeline of upstream passes.
+
+    Raises   PassName: MLIR does not know a name in it, or an option
+    """
+    try:
+        return PassManager.parse(f"builtin.module({name})", context)
+    except ValueError as e:
+        raise PassName(name=name, said=str(e), known=(*PASSES, *UPSTREAM)) from None
 
 
 def run_pass(name: str, module: ir.Module, types: Types, arch: str) -> None:
     """Run one pass: ours by its name, else a pipeline of upstream passes in MLIR's textual form."""
     if name not in PASSES:
-        manager = PassManager.parse(f"builtin.module({name})", module.context)
+        manager = parse_upstream(name, module.context)
         manager.enable_verifier(False)
         manager.run(module.operation)
         return

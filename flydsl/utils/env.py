@@ -52,6 +52,10 @@ class EnvOption(Generic[T]):
         SWITCHES[self.env_var] = self
 
     def __get__(self, obj: Any, owner: type | None = None) -> T:
+        return self.value()
+
+    def value(self) -> T:
+        """Return what the environment states, else the default."""
         text = os.environ.get(self.env_var)
         return self.default if text is None or (text == "" and not self.keeps_empty) else self.parse(text)
 
@@ -123,6 +127,13 @@ class OptStr(EnvOption[str]):
         raise self.refuse(text, f"one of {', '.join(self.choices)}")
 
 
+class OptName(OptStr):
+    """A name that is registered in lower case."""
+
+    def parse(self, text: str) -> str:
+        return super().parse(text.strip().lower())
+
+
 class OptPath(OptStr):
     """A path; an empty text means none, not the default."""
 
@@ -170,7 +181,7 @@ class CompileEnvManager(EnvManager):
     gpu_arch = OptStr("", "FLYDSL_GPU_ARCH", "the architecture that is detected or simulated", watched=True)
     hsa_override = OptStr("", "HSA_OVERRIDE_GFX_VERSION", "second choice for detection, such as 9.4.2", watched=True)
     opt_level = OptInt(2, "FLYDSL_COMPILE_OPT_LEVEL", "backend optimisation level", 0, 3, in_key=True)
-    backend = OptStr("rocm", "FLYDSL_COMPILE_BACKEND", "backend name", in_key=True)
+    backend = OptName("rocm", "FLYDSL_COMPILE_BACKEND", "backend name", in_key=True)
     warn = OptBool(True, "FLYDSL_WARN", "warn about suspicious code in kernels when they are compiled")
     llvm_dir = OptStr("", "FLYDSL_COMPILE_LLVM_DIR", "external LLVM for code generation", unused=_LLVM)
     lld = OptStr("", "FLYDSL_LLD", "path of ld.lld")
@@ -253,8 +264,10 @@ GROUPS = {"compile": compile, "runtime": runtime, "debug": debug, "autotune": au
 
 
 def key_values() -> tuple[tuple[str, str], ...]:
-    """Return the variables that change generated code, with their texts, for the cache key."""
-    return tuple((name, os.environ.get(name, "")) for name, option in SWITCHES.items() if option.in_key)
+    """Return the variables that change generated code, with their values as text, for the cache key: two spellings of a
+    value, or none and the default, are one.
+    """
+    return tuple((name, str(option.value())) for name, option in SWITCHES.items() if option.in_key)
 
 
 def watched_values() -> tuple[str | None, ...]:

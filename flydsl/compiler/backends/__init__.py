@@ -12,10 +12,14 @@ Functions that were compiled before a backend was replaced keep their code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flydsl.compiler.backends.base import BaseBackend, GPUTarget
 from flydsl.compiler.backends.rocm import RocmBackend
-from flydsl.diag import BackendCode, BackendName
+from flydsl.diag import BackendCode, BackendName, PassName, Span
+from flydsl.ir import ir
 from flydsl.ir.trace import active
+from flydsl.passes.registry import PASSES, UPSTREAM, parse_upstream
 from flydsl.runtime.device_runtime import ensure_compile_runtime_pairing_from_env
 from flydsl.utils import env
 
@@ -72,6 +76,25 @@ def compiling_backend(arch: str) -> BaseBackend:
     if name != _DEFAULT:
         ensure_compile_runtime_pairing_from_env(name)
     return backend
+
+
+def check_passes(backend: BaseBackend, passes: Sequence[str], context: ir.Context) -> None:
+    """Refuse the pass list of a user's backend if a name in it is unknown, before a pass runs. Ours has none.
+
+    Raises   PassName, at the backend's `pipeline_fragments`
+    """
+    if type(backend) is RocmBackend:
+        return
+    for name in passes:
+        if name in PASSES:
+            continue
+        try:
+            parse_upstream(name, context)
+        except PassName as e:
+            code = type(backend).pipeline_fragments.__code__
+            at = Span(code.co_filename, code.co_firstlineno, function=code.co_name)
+            owner = f"the compile backend `{compile_backend_name()}` ({type(backend).__qualname__}) names"
+            raise PassName(name=name, said=e.said, known=(*PASSES, *UPSTREAM), owner=owner, at=at) from None
 
 
 def backend_key(arch: str) -> tuple[tuple[str, str], ...]:

@@ -1,5 +1,9 @@
 """Errors of decorating, calling, compiling and launching."""
 
+import difflib
+import re
+from collections.abc import Sequence
+
 from flydsl.diag.base import InternalError, UserError
 
 __all__ = [
@@ -31,6 +35,7 @@ __all__ = [
     "NotExportable",
     "NotTracing",
     "PassFailed",
+    "PassName",
     "RunOnly",
     "RunOnlyFolder",
     "RunOnlyMiss",
@@ -87,6 +92,24 @@ class PassFailed(InternalError, RuntimeError):
     what = "pass {pass_name} failed: {problem}"
     why = "the op cannot be lowered as it stands"
     fix = "FLYDSL_DUMP_IR=1 writes the IR before the pass; repeat it with `python -m flydsl.tools.opt -p {pass_name}`"
+
+
+class PassName(UserError, ValueError):
+    """Raised with the `name` that was asked for (a pass, or a pipeline of them), what MLIR `said` of it, the `known` names."""
+
+    code = "FLY_PASS_NAME"
+    what = "{problem}{hint}"
+    why = "{owner} passes by FlyDSL's names, or a pipeline of upstream passes in MLIR's textual form; MLIR says: {said}"
+    fix = "correct the name, option or nesting; `flydsl.passes.registry.PASSES` holds ours, `mlir-opt --help` lists MLIR's"
+
+    def __init__(self, *, name: str, said: str, known: Sequence[str], owner: str = "a pass list names", **rest):
+        found = re.search(r"'([^']*)' does not refer to", said)
+        unknown = found[1] if found else name
+        problem = f"there is no compile pass `{unknown}`" if found else f"the pass pipeline `{name}` cannot be read"
+        close = difflib.get_close_matches(unknown, known, n=3, cutoff=0.6) if found else ()
+        hint = f"; did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else ""
+        self.said = said
+        super().__init__(problem=problem, hint=hint, said=" ".join(said.split()), owner=owner, **rest)
 
 
 class ArgumentCount(UserError, TypeError):

@@ -1,5 +1,7 @@
 """Compile backends by name: what asks for one, and that the one in force lowers the kernels."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,9 @@ import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.compiler import backends
 from flydsl.compiler.backends import BaseBackend, GPUTarget, RocmBackend, current_target, get_backend, register_backend
-from flydsl.diag import BackendCode, BackendName, UnknownArch
+from flydsl.diag import BackendCode, BackendName, PassName, UnknownArch
+from flydsl.ir import ir
+from flydsl.passes.registry import UPSTREAM, parse_upstream
 from flydsl.runtime import device_runtime
 from flydsl.runtime.device_runtime import register_compile_runtime_mapping
 
@@ -133,14 +137,40 @@ def test_a_registered_backend_lowers_the_kernels(monkeypatch, tmp_path):
     assert (x == 8).all() and again.cache_info().misses == 0 and len(asked) == 2
 
 
-def test_the_pipeline_of_a_backend_is_what_runs(monkeypatch):
+WRONG_PASSES = {
+    "loop-invarant-code-motion": "no compile pass `loop-invarant-code-motion`; did you mean `loop-invariant-code-motion`",
+    "fly-canonicalise": "no compile pass `fly-canonicalise`; did you mean `fly-canonicalize`",
+    "canonicalize,csee": "no compile pass `csee`; did you mean `cse`",
+    "no-such-thing-at-all": "no compile pass `no-such-thing-at-all`\n",
+    "canonicalize{depth=3}": "the pass pipeline `canonicalize{depth=3}` cannot be read",
+}
+
+
+@pytest.mark.parametrize("name", WRONG_PASSES)
+def test_an_unknown_pass_of_a_backend(monkeypatch, name):
+    """Refused before any pass runs, at the method that names it; names that are close are suggested."""
+    lowered = []
+
     class Short(RocmBackend):
         def pipeline_fragments(self, *, compile_hints):
-            return [*super().pipeline_fragments(compile_hints=compile_hints), "no-such-pass"]
+            return [*super().pipeline_fragments(compile_hints=compile_hints), name]
+
+        def lower_compile_hints(self, module, *, compile_hints):
+            lowered.append(module)
 
     register_backend("rocm", Short, force=True)
-    with pytest.raises(Exception, match="no-such-pass"):
+    with pytest.raises(PassName) as caught:
         make_scale()(np.ones(64, np.float32), 2.0)
+    text = str(caught.value)
+    assert WRONG_PASSES[name] in text and "Short" in text and "backend `rocm`" in text, text
+    assert Path(caught.value.span.file) == Path(__file__)
+    assert "def pipeline_fragments" in caught.value.span.text and "fly." in str(lowered[0])
+
+
+def test_suggested_upstream_passes_exist():
+    with ir.Context() as context:
+        for name in UPSTREAM:
+            parse_upstream(f"gpu.module({name})" if name == "convert-gpu-to-rocdl" else name, context)
 
 
 def test_a_backend_for_other_hardware_cannot_compile(monkeypatch):

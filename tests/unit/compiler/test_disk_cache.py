@@ -183,6 +183,32 @@ def test_environment_recompiles(program, monkeypatch, name) -> None:
     assert program.compiles() == 0
 
 
+SAME = {
+    "the default level": {"FLYDSL_COMPILE_OPT_LEVEL": "2"},
+    "the default level in hexadecimal": {"FLYDSL_COMPILE_OPT_LEVEL": "0x2"},
+    "no debug information": {"FLYDSL_DEBUG_ENABLE_DEBUG_INFO": "no"},
+    "the default backend": {"FLYDSL_COMPILE_BACKEND": " ROCm"},
+    "the default depth": {"FLYDSL_DEBUG_MAX_LOC_DEPTH": "5"},
+    "an empty text": {"FLYDSL_DEBUG_MAX_LOC_DEPTH": ""},
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_other_words_for_the_same_value_do_not_recompile(program, monkeypatch, name) -> None:
+    for variable, value in SAME[name].items():
+        monkeypatch.setenv(variable, value)
+    assert program.compiles() == 0
+
+
+def test_other_words_for_the_same_value_are_one_specialisation(program, monkeypatch) -> None:
+    """In memory as well: the call looks anew, and finds what it has."""
+    module = program.load()
+    for value in ("1", "0x1", " 1"):
+        monkeypatch.setenv("FLYDSL_COMPILE_OPT_LEVEL", value)
+        module.run(X, np.zeros_like(X))
+    assert module.run.cache_info()[0] == 2 and module.run.cache_info().misses == 1
+
+
 def test_unrelated_environment_does_not_recompile(program, monkeypatch) -> None:
     monkeypatch.setenv("FLYDSL_SIM_CHECK", "bounds")
     monkeypatch.setenv("USER", "somebody")
