@@ -5,7 +5,9 @@ After   the same values: a division or remainder of a value that cannot be negat
         mask; masking what is already inside the mask, and shifting out what the mask kept, disappear; a swizzled offset
         `swizzle(x + c)` leaves as much of the constant c outside of the swizzle as it can: where c lies above the
         swizzle's bits it is added to the pointer (an immediate of the instruction), where it meets only zeros of x it
-        is one exclusive or after swizzle(x)
+        is one exclusive or after swizzle(x); constants in the offset of a buffer pointer are added to the pointer as well,
+        so that what remains is computed once for many accesses; a comparison with a constant that every value known to
+        occur passes, or fails, is a constant
 
 What is known about a value (no negative numbers, bits that are zero) comes from ids and their bounds, masks, shifts and
 sums of such.
@@ -15,6 +17,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from flydsl.dialects import value_of
+from flydsl.dialects.values import BUFFER_DESC
 from flydsl.ir import Types, ir
 from flydsl.passes.rewriting import Editor, entry_block, functions, replace, visit
 
@@ -55,6 +59,18 @@ class _Simplifier:
             self._hoist_constant(op)
         elif name in ("arith.divsi", "arith.remsi", "arith.andi"):
             self._cheaper(op, name)
+        elif name == "arith.cmpi":
+            self._decide(op)
+
+    def _decide(self, op: ir.Operation) -> None:
+        """Replace a comparison `value < constant` (or the like) whose outcome is known."""
+        fn = _OUTCOMES.get(ir.IntegerAttr(op.attributes["predicate"]).value)
+        bound = constant_of(op.operands[1])
+        known = self.range_of(op.operands[0]) if fn is not None and bound is not None else None
+        outcome = fn(known.high, bound) if known is not None else None
+        if outcome is not None:
+            self.editor.before(op)
+            replace(op, self.editor.constant(op.result.type, outcome))
 
     def _cheaper(self, op: ir.Operation, name: str) -> None:
         value, by = op.operands[0], constant_of(op.operands[1])
@@ -81,6 +97,8 @@ class _Simplifier:
         """Take the constant part of a swizzled offset out of the swizzle."""
         swizzle = _swizzle_of(op.operands[1])
         if swizzle is None:
+            if value_of(op.operands[0].type).space == BUFFER_DESC:
+                self._hoist_from_sum(op)
             return
         x, constant = _without_constant(swizzle.operand)
         above = 1 << swizzle.mask.bit_length()
@@ -100,6 +118,24 @@ class _Simplifier:
         op.operands[1] = offset
         total = ir.IntegerAttr(op.attributes["offset"]).value + constant - constant % above
         op.attributes["offset"] = ir.IntegerAttr.get(self.editor.types.i64, total)
+
+    def _hoist_from_sum(self, op: ir.Operation) -> None:
+        """Add the constants of a buffer offset to the pointer: 32-bit sums wrap alike in any order."""
+        offset = op.operands[1]
+        if offset.type != self.editor.types.i32:
+            return
+        terms: list[ir.Value] = []
+        constant = _terms_of(offset, terms, _DEEPEST_SUM)
+        if constant == 0 or not terms:
+            return
+        self.editor.before(op)
+        total = terms[0]
+        for term in terms[1:]:
+            total = self.editor.value("arith.addi", total.type, [total, term])
+        op.operands[1] = total
+        static = ir.IntegerAttr(op.attributes["offset"]).value + constant
+        wrapped = (static + (1 << 31)) % (1 << 32) - (1 << 31)
+        op.attributes["offset"] = ir.IntegerAttr.get(self.editor.types.i64, wrapped)
 
     def _only_above(self, whole: ir.Value, x: ir.Value, constant: int, above: int) -> tuple[ir.Value, int]:
         """Return (x + low part, high part) of a constant whose low part has to stay inside."""
@@ -258,6 +294,21 @@ def _op_of(v: ir.Value, name: str) -> ir.Operation | None:
     return owner.operation if is_op else None
 
 
+_DEEPEST_SUM = 6
+
+
+def _terms_of(v: ir.Value, terms: list[ir.Value], depth: int) -> int:
+    """Append the terms of a sum to `terms`, without its constants; return the sum of those."""
+    c = constant_of(v)
+    if c is not None:
+        return c
+    add = _op_of(v, "arith.addi") if depth else None
+    if add is None:
+        terms.append(v)
+        return 0
+    return sum(_terms_of(operand, terms, depth - 1) for operand in add.operands)
+
+
 def _without_constant(v: ir.Value) -> tuple[ir.Value, int]:
     """Return (x, c) with v = x + c."""
     total = 0
@@ -268,6 +319,14 @@ def _without_constant(v: ir.Value) -> tuple[ir.Value, int]:
         v, total = add.operands[0], total + c
     return v, total
 
+
+# Predicate of arith.cmpi -> outcome of `x <predicate> bound` for every x in 0..high, or None where it depends on x.
+_OUTCOMES = {
+    2: lambda high, bound: True if high < bound else False if bound <= 0 else None,  # slt
+    3: lambda high, bound: True if high <= bound else False if bound < 0 else None,  # sle
+    4: lambda high, bound: True if bound < 0 else False if high <= bound else None,  # sgt
+    5: lambda high, bound: True if bound <= 0 else False if high < bound else None,  # sge
+}
 
 _DERIVE = {
     "arith.constant": _Simplifier._constant,
