@@ -12,8 +12,8 @@ OptionValue = bool | int | str
 class CodegenOptions:
     """How LLVM IR is optimised and turned into machine code.
 
-    `opt_level`  0: no optimisation. 1: the slim pipeline, codegen level 1. 2: the slim pipeline, codegen level by size
-                 of the kernel; as 3 where that spills fewer registers. 3: LLVM's O3 and codegen level 3
+    `opt_level`  0: no optimisation. 1: the slim pipeline, codegen level 1. 2: the slim pipeline, codegen level by kind
+                 and size of the kernel; as 3 where that spills fewer registers. 3: LLVM's O3 and codegen level 3
     `waves_per_eu`  wanted waves per SIMD: n, (least, most), or "least,most"
     `fast_fp_math`  all fast-math flags on all floating-point operations
     `llvm_options`  options of LLVM's command line; they apply in a worker process only

@@ -403,3 +403,13 @@ def test_undefined_symbol_is_refused_before_linking():
 @pytest.mark.parametrize("arch", chips.names())
 def test_the_warm_up_kernel_compiles_for_every_chip(arch):
     codegen.warm_up(arch)
+
+
+@pytest.mark.parametrize(
+    ("instructions", "matrix", "level"),
+    [(900, True, 2), (1100, True, 1), (1100, False, 2), (3900, False, 2), (4100, False, 1)],
+)
+def test_codegen_level_by_kind_and_size(instructions, matrix, level):
+    call = "\n  %2 = call <4 x float> @llvm.amdgcn.mfma.f32.4x4x1f32(float %0, float %0, <4 x float> %1, i32 0, i32 0, i32 0)"
+    text = (call if matrix else "") + "\n  %3 = add i32 %0, 1" * (instructions - matrix)
+    assert codegen.codegen_level(2, text) == level
