@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from flydsl.compiler.disk import toolchain
 
+_PROCESS = f"{os.getpid()} of {time.time_ns()}"
 _ADDRESS_SPACES = {"generic": 0, "global": 1, "shared": 3, "constant": 4, "register": 5, "private": 5}
 
 
@@ -88,5 +91,5 @@ def _source(cls: type) -> str:
         return cls.__qualname__
     try:
         return inspect.getsource(cls)
-    except (OSError, TypeError):  # typed into a prompt
-        return f"{cls.__qualname__} at {id(cls)}"
+    except (OSError, TypeError):  # typed into a prompt: known to this process only
+        return f"{cls.__qualname__} at {id(cls)} in {_PROCESS}"

@@ -199,3 +199,14 @@ def test_address_spaces_are_llvms():
     """AMDGPU usage of LLVM, address spaces: 0 generic, 1 global, 3 local (LDS), 5 private."""
     backend = get_backend(arch="gfx942")
     assert [backend.llvm_address_space(s) for s in ("generic", "global", "shared", "private")] == [0, 1, 3, 5]
+
+
+def test_a_class_without_source_is_known_to_its_process_only(monkeypatch):
+    """Its address may be that of another class in the next process, which the disk cache would take it for."""
+    namespace = {"RocmBackend": RocmBackend}
+    exec("class Typed(RocmBackend):\n    pass\n", namespace)
+    typed, written = namespace["Typed"], RocmBackend
+    before = [cls(cls.make_target("gfx942")).hash() for cls in (typed, written)]
+    monkeypatch.setattr("flydsl.compiler.backends.base._PROCESS", "another")
+    after = [cls(cls.make_target("gfx942")).hash() for cls in (typed, written)]
+    assert before[0] != after[0] and before[1] == after[1]
