@@ -8,6 +8,7 @@ from flydsl.compiler.backends import check_passes, compiling_backend
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
 from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
+from flydsl.compiler.raw_operands import raw_error
 from flydsl.diag import SwitchUnused, warn
 from flydsl.ir import Trace, ir, print_op
 from flydsl.ir.verify import verify
@@ -57,7 +58,7 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     kernels = kernel_names(module)
     dumper = Dumper(kernels[0] if len(kernels) == 1 else name) if dumping() else None
     timer = StageTimer(name)
-    verify(module, "tracing")
+    verify(module, "tracing", raw_error)
     if env.compile.warn:
         _warn_of_switches()
         check_traced(module)

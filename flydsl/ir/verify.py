@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from flydsl.diag import EscapedValue, Span, VerifyFailed
+from flydsl.diag import EscapedValue, FlyError, Span, VerifyFailed
 from flydsl.ir.bindings import ir
 
 
-def verify(module: ir.Module, stage: str) -> None:
+def verify(module: ir.Module, stage: str, explain: Callable[[str, str, Span | None], FlyError | None] | None = None) -> None:
     """Verify a module.
+
+    `explain`: gives the error for MLIR's message, its note and the place where the cause is the user's
 
     Raises VerifyFailed: at the line of the op that does not fit; EscapedValue: at the line that uses a value of another region
     """
@@ -22,6 +25,11 @@ def verify(module: ir.Module, stage: str) -> None:
         escaped = find_escape(module) if "dominate" in problem else None
         if escaped is not None:
             raise escaped from None
+        if explain is not None and diagnostics:
+            notes = "\n".join(note.message for note in diagnostics[0].notes)
+            explained = explain(problem, notes, at)
+            if explained is not None:
+                raise explained from None
         raise VerifyFailed(stage=stage, problem=problem, at=at) from e
 
 

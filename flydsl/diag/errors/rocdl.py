@@ -10,6 +10,7 @@ __all__ = [
     "BufferSize",
     "BufferSpace",
     "RocdlArguments",
+    "RawOperand",
     "RocdlOperand",
     "RocdlStatic",
     "RocdlUnknown",
@@ -39,6 +40,13 @@ class RocdlArguments(UserError, TypeError):
     what = "`rocdl.{name}` {problem}"
     why = "it is called as {signature}"
     fix = "give the arguments in this order; those after * by keyword"
+
+
+class RawOperand(UserError, TypeError):
+    code = "FLY_RAW_OPERAND"
+    what = "{problem}"
+    why = "{reason}"
+    fix = "{advice}"
 
 
 class RocdlOperand(UserError, TypeError):

@@ -5,13 +5,14 @@ The function is made once, on first use of its name; its arguments are taken by 
 instructions also take them as one list.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flydsl.diag import IntrinsicNotOnChip, RocdlArguments, RocdlOperand, RocdlStatic
 from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.expr.rocdl.attributes import attribute
-from flydsl.expr.rocdl.table import FLOATS, OpSpec, chips_with, limits, lookup
+from flydsl.expr.rocdl.table import FLOATS, OpSpec, chips_with, limits, lookup, results
 from flydsl.expr.rocdl.values import operand, result_type, static_int, wrapper
 from flydsl.ir import emit, emit1, ir
 from flydsl.ir.trace import active, current
@@ -41,6 +42,7 @@ def _make(spec: OpSpec) -> Callable:
     attrs = tuple((i, p, mlir, kind) for i, (p, mlir, kind) in enumerate(params) if kind != "")
     options = {p for p, _, _ in spec.options}
     has_result, op, is_op_class, floats = spec.has_result, spec.op, spec.is_op_class, FLOATS.get(spec.name)
+    gives = results(spec.name)
     bounded: dict[str, tuple[tuple[int, str, int, int], ...]] = {}  # by chip, once it is known to have the instruction
     total = len(params) + has_result
     controls = 3 if tuple(p for p, _, _ in params[3:]) == _CONTROLS else -1
@@ -61,6 +63,8 @@ def _make(spec: OpSpec) -> Callable:
         if has_result:
             rest, type_ = args[1:], result_type(args[0], spec.name, spec.text)
             hint = type_ if isinstance(type_, ir.FloatType) else None
+            if gives and str(type_) not in gives:
+                _refuse_result(spec, gives, type_)
         values = []
         for i, p in operands:
             x = rest[i]
@@ -98,6 +102,18 @@ def _check_limits(name: str, param: str, value: Any, low: int, high: int) -> Non
     number = static_int(value, name, param)
     if not low <= number <= high:
         raise RocdlStatic(name=name, param=param, expected=f"integer in [{low}, {high}]", got=number)
+
+
+def _refuse_result(spec: OpSpec, gives: tuple[str, ...], type_: ir.Type) -> None:
+    """Refuse a result type that the instruction does not give.
+
+    Raises   RocdlOperand
+    """
+    expected = gives[0] if len(gives) == 1 else f"one of {', '.join(gives)}"
+    found = re.match(r"vector<(\d+)x(\w+)>", gives[0])
+    written = f"T.vec({found[1]}, T.{found[2]})" if found else f"T.{gives[0]}"
+    advice = f"pass `{written}`; convert or take elements of the result"
+    raise RocdlOperand(name=spec.name, param="res", expected=expected, got=str(type_), signature=spec.text, advice=advice)
 
 
 def _check_floats(spec: OpSpec, floats: tuple[str, ...], type_: ir.Type, values: Sequence[ir.Value]) -> None:

@@ -306,6 +306,26 @@ FLOATS = {
     **dict.fromkeys(("rcp", "rsq", "sqrt"), ("f32", "f16", "f64")),
     **dict.fromkeys(("exp2", "log", "sin", "cos", "fmed3", "tanh"), ("f32", "f16")),
 }
+# Result types that MLIR's verifier does not compare with what the instruction gives: another type leaves elements
+# undefined, or ends LLVM's process. [L]
+_HALVES = ("i16", "f16", "bf16")
+_RESULTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "cluster_id_* cluster_workgroup_id_* wave_id wavefrontsize workgroup_id_* workitem_id_* cvt_pk_bf8_f32 "
+        "cvt_pk_fp8_f32 cvt_sr_bf8_f32 cvt_sr_fp8_f32",
+        ("i32",),
+    ),
+    ("cvt_f32_bf8 cvt_f32_fp8", ("f32",)),
+    ("cvt_pk_f32_bf8 cvt_pk_f32_fp8", ("vector<2xf32>",)),
+    ("cvt_pkrtz", ("vector<2xf16>",)),
+    ("ds_load_tr16_b128 global_load_tr_b128", tuple(f"vector<8x{t}>" for t in _HALVES)),
+    ("ds_read_tr16_b64", tuple(f"vector<4x{t}>" for t in _HALVES)),
+    (
+        "ds_load_tr4_b64 ds_load_tr8_b64 ds_read_tr4_b64 ds_read_tr8_b64 global_load_tr4_b64 global_load_tr_b64",
+        ("vector<2xi32>",),
+    ),
+    ("ds_load_tr6_b96 ds_read_tr6_b96 global_load_tr6_b96", ("vector<3xi32>",)),
+)
 # What the field of a compile-time argument holds: (names as above, argument) -> smallest and largest value. Beyond it LLVM
 # cuts the number off, or ends the process (barrier ids).
 _LIMITS: tuple[tuple[str, str, tuple[int, int]], ...] = (
@@ -391,6 +411,11 @@ def chips_with(name: str) -> tuple[str, ...]:
         if _is_listed(name, listed):
             return tuple(c for c in chips.names() if any(chips.get(c).has(f) for f in features.split()))
     return () if name.startswith(("mfma_", "wmma_")) else chips.names()
+
+
+def results(name: str) -> tuple[str, ...]:
+    """Return the types that the result of `name` can have, where the bindings do not check them; else nothing."""
+    return next((types for listed, types in _RESULTS if _is_listed(name, listed)), ())
 
 
 @cache

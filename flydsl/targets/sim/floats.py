@@ -302,6 +302,10 @@ def h_hw_rsq(x: Any) -> Any:
 
 
 def h_hw_sqrt(x: Any) -> Any:
+    """v_sqrt_f32 does not handle denormals: LLVM uses it as it is only where they may count as zeros, and scales smaller
+    inputs by 2^32 otherwise (AMDGPUCodeGenPrepare visitSqrt and emitSqrtIEEE2ULP, lowerFSQRTF32 below 2^-96), as ROCm's
+    device library does below 2^-126 (sqrtF). A denormal is read as zero, as by v_rcp_f32 and v_rsq_f32.
+    """
     return np.sqrt(flush(x))
 
 
