@@ -340,7 +340,7 @@ _LIMITS: tuple[tuple[str, str, tuple[int, int]], ...] = (
     ("iglp_opt", "variant", (0, 3)),
     ("sched_group_barrier", "size", (0, 0x7FFFFFFF)),
     ("sched_group_barrier", "group_id", (0, 0x7FFFFFFF)),
-    ("s_setprio", "priority", (0, 3)),
+    ("s_setprio", "priority", (0, 0xFFFF)),  # of which chips take the lower two bits; public kernels write 15
     ("s_nop", "count", (0, 15)),
     ("s_wait_* wait_asyncmark", "count", (0, 0x7FFF)),
     ("s_waitcnt", "bitfield", (0, 0xFFFF)),
