@@ -25,6 +25,7 @@ from flydsl.expr import arith, math, numeric, vector
 from flydsl.expr.numeric import Float32, Int32, Int64
 from flydsl.ir import Trace, ir
 from flydsl.ir.trace import create_op
+from flydsl.utils.collector import paused_collector
 
 REPEAT = 2000
 ROWS: dict[str, tuple[str, Callable]] = {}
@@ -134,8 +135,8 @@ def measure_kernel(source: str, path: str) -> float:
 
 
 def measure(body: Callable) -> float:
-    """Return microseconds per operation of one run of `body` in a new module."""
-    with Trace("gfx942") as trace:
+    """Return microseconds per operation of one run of `body` in a new module, with the collector paused as in a compile."""
+    with paused_collector(), Trace("gfx942") as trace:
         classes = (Int32, Int32, Float32, Float32)
         types = [c.ir_type for c in classes]
         function_type = ir.TypeAttr.get(ir.FunctionType.get(types, []))
