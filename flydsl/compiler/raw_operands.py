@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from flydsl.diag import FlyError, RawOperand, RocdlOperand, Span
-from flydsl.expr.rocdl.table import lookup
 
 RAW_DIALECTS = ("rocdl", "arith", "math", "vector", "llvm", "memref", "amdgpu")  # that kernels reach by `fx.rocdl` and `flydsl._mlir`
 _CLASSES = {
@@ -40,7 +40,7 @@ def raw_error(message: str, note: str, at: Span | None) -> FlyError | None:
         dialect, op, kind, number, expected, got = found.groups()
         expected = in_short(expected)
         advice = advise(expected, got, kind)
-        spec = lookup(op.replace(".", "_")) if dialect == "rocdl" else None
+        spec = instruction(op) if dialect == "rocdl" else None
         if spec is not None:
             param = "res" if kind == "result" else [p for p, _, k in spec.params if k == ""][int(number)]
             return RocdlOperand(name=spec.name, param=param, expected=expected, got=got, signature=spec.text, advice=advice, at=at)
@@ -50,7 +50,7 @@ def raw_error(message: str, note: str, at: Span | None) -> FlyError | None:
     if found is None or found[1] not in RAW_DIALECTS:
         return None
     dialect, op, problem = found.groups()
-    spec = lookup(op.replace(".", "_")) if dialect == "rocdl" else None
+    spec = instruction(op) if dialect == "rocdl" else None
     same = re.search(r"all of \{([^}]*)\} have (?:the )?same type", problem)
     if same:
         problem, advice = f"takes {same[1]} of one type", "convert them to one type with `.to(...)`, or pass their bits with `.bitcast(...)`"
@@ -58,6 +58,13 @@ def raw_error(message: str, note: str, at: Span | None) -> FlyError | None:
         problem, advice = in_short(problem), "give the arguments the types that the op takes"
     called = f"it is called as {spec.text}" if spec is not None else "a kernel built the op itself"
     return RawOperand(problem=f"`{dialect}.{spec.name if spec else op}` {problem}", reason=called + given(note), advice=advice, at=at)
+
+
+def instruction(op: str) -> Any:
+    """Return the raw instruction of `fx.rocdl` for an op's name, or None."""
+    from flydsl.expr.rocdl.table import lookup  # most compiles need no instructions
+
+    return lookup(op.replace(".", "_"))
 
 
 def given(note: str) -> str:
