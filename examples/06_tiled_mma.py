@@ -44,7 +44,8 @@ def gemm_kernel(
         """Return the tiles of a tensor that this workgroup works on, and their coordinates."""
         data = fx.rocdl.make_buffer_tensor(t, max_size=False)
         coords = fx.make_view((0, 0), fx.make_identity_layout((t.shape[0], t.shape[1])))
-        return (fx.flat_divide(x, shape)[(None, None, *block)] for x in (data, coords))
+        here = (None, None, *block)
+        return (fx.flat_divide(x, shape)[here] for x in (data, coords))
 
     gA, cA = tiles(A, (BM, BK), bm, None)  # (BM, BK, k)
     gB, cB = tiles(B, (BN, BK), bn, None)  # (BN, BK, k)

@@ -39,7 +39,8 @@ def wmma_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, k_tiles: fx.Int32, ins
     thr_mma = mma.get_slice(tid)
 
     def tiles(t, shape, *block):
-        return fx.flat_divide(fx.rocdl.make_buffer_tensor(t, max_size=False), shape)[(None, None, *block)]
+        here = (None, None, *block)
+        return fx.flat_divide(fx.rocdl.make_buffer_tensor(t, max_size=False), shape)[here]
 
     gA, gB = tiles(A, (BM, bk), bm, None), tiles(B, (BN, bk), bn, None)  # (rows, BK, k)
     gC = tiles(C, (BM, BN), bm, bn)
