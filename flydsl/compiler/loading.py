@@ -28,7 +28,7 @@ def load_compiler() -> None:
     import torch, to make its tensors.
     """
     load_passes()
-    if env.compile.compile_only or may_have_amd_gpu():
+    if env.compile.compile_only or (may_have_amd_gpu() and env.runtime.kind.strip().lower() != "sim"):
         from flydsl.targets.rocm import compile, intrinsics, isolate  # noqa: F401
 
         with suppress(MissingLlvm, UnknownArch):  # a compile says what is missing

@@ -26,9 +26,11 @@ def run(tmp_path, code: str, **env: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, path], env=env, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.skipif(os.path.exists("/dev/kfd"), reason="an AMD GPU: LLVM is imported")
 def test_the_simulator_does_without_llvm(tmp_path):
-    done = run(tmp_path, f"import flydsl.compiler as flyc, flydsl.expr as fx\n{KERNEL}\nprint('llvmlite' in sys.modules)")
+    """Also on a machine with an AMD GPU, which is one where this file exists."""
+    code = "import os\nexists = os.path.exists\nos.path.exists = lambda path: path == '/dev/kfd' or exists(path)\n"
+    code += f"import flydsl.compiler as flyc, flydsl.expr as fx\n{KERNEL}\nprint('llvmlite' in sys.modules)"
+    done = run(tmp_path, code, FLYDSL_RUNTIME_KIND="sim")
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
