@@ -24,9 +24,9 @@ class Run(NamedTuple):
 def runs_of(view: MemRef, start: int, count: int, rest: tuple = (), widest: int = 1 << 30) -> list[Run]:
     """Return the runs of adjacent elements among the values `start`... of mode 0 (or of all of a rank-1 view).
 
-    `rest` are the coordinates of the other modes. Static layouts are looked at element by element; under a swizzle that
-    moves with a
-    run-time offset, runs are as long as the swizzle and the layout keep together.
+    `rest` are the coordinates of the other modes. The values of a linear layout lie alike at all of them; other static
+    layouts are looked at element by element; under a swizzle that moves with a run-time offset, runs are as long as the
+    swizzle and the layout keep together.
     """
     moves = isinstance(view.layout, la.ComposedLayout) and not la.tuple_is_static(view.layout.offset)
     if moves:
