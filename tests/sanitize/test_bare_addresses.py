@@ -2,6 +2,8 @@
 
 import gc
 import mmap
+import sys
+import threading
 import weakref
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import flydsl.compiler as flyc
 import flydsl.expr as fx
 import flydsl.sim
 from flydsl.runtime.known_arrays import KEPT_ARRAYS
-from flydsl.targets.sim.known_memory import known
+from flydsl.targets.sim.known_memory import KnownArray, KnownMemory, known
 
 N = 64
 
@@ -110,6 +112,30 @@ def test_a_pointer_into_an_array_of_an_earlier_launch_is_bounded_by_it(arrays) -
     with flydsl.sim.check() as found:
         through_pointer(pointer(a.ctypes.data + 4 * (N + 1)), c, N)
     assert [(f.kind, f.tensor, f.span.line, f.count) for f in found] == [("bounds", "src", POINTED, 1)]
+
+
+def test_arrays_of_launches_of_several_threads() -> None:
+    memory, errors = KnownMemory(), []
+
+    def see(base: int) -> None:
+        try:
+            for start in range(base, base + (120 << 6), 1 << 6):  # 960 of at most 1024
+                memory.see(KnownArray("a", start, start + 64, is_alive=lambda: False, is_free=lambda: True))
+                assert memory.at(start).start == start
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=see, args=(i << 32,)) for i in range(8)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not errors
 
 
 def test_a_pointer_that_runs_into_a_tensor_of_the_launch(arrays) -> None:

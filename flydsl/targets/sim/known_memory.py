@@ -6,6 +6,7 @@ checked against that array; if that array is gone and nobody has got its memory 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -28,27 +29,30 @@ class KnownArray:
 
 
 class KnownMemory:
-    """The arrays, oldest first."""
+    """The arrays, oldest first. Threads may launch at the same time."""
 
     def __init__(self) -> None:
         self.arrays: dict[tuple[int, int], KnownArray] = {}
         self.provided: dict[tuple[int, int], str] = {}
         self.moment = 0  # counts the arrays
+        self.lock = threading.RLock()
 
     def see(self, array: KnownArray) -> None:
         """Remember an array, unless it is known."""
-        found = self.arrays.get((array.start, array.end))
-        if found is None or not found.is_alive():
-            self.reuse(array.start, array.end)
-            self.add(array)
+        with self.lock:
+            found = self.arrays.get((array.start, array.end))
+            if found is None or not found.is_alive():
+                self.reuse(array.start, array.end)
+                self.add(array)
 
     def see_all(self, arrays: Iterable[tuple[str, int, int]]) -> None:
         """Take the (name, start, end) of all live memory of a device: what is missing since last time was freed."""
-        before, self.provided = self.provided, {(start, end): name for name, start, end in arrays}
-        for key in before.keys() - self.provided.keys():
-            self.add(KnownArray(before[key], *key, is_alive=lambda: False, is_free=lambda: True))
-        for key in self.provided.keys() - before.keys():
-            self.reuse(*key)
+        with self.lock:
+            before, self.provided = self.provided, {(start, end): name for name, start, end in arrays}
+            for key in before.keys() - self.provided.keys():
+                self.add(KnownArray(before[key], *key, is_alive=lambda: False, is_free=lambda: True))
+            for key in self.provided.keys() - before.keys():
+                self.reuse(*key)
 
     def add(self, array: KnownArray) -> None:
         """Put an array in the place of one with the same memory."""
@@ -67,7 +71,8 @@ class KnownMemory:
 
     def overlapping(self, start: int, end: int) -> list[KnownArray]:
         """Return the arrays that touch a range, newest first."""
-        return [a for a in reversed(self.arrays.values()) if a.start < end and start < a.end]
+        with self.lock:
+            return [a for a in reversed(self.arrays.values()) if a.start < end and start < a.end]
 
     def at(self, address: int) -> KnownArray | None:
         """Return the array at an address: one that exists before one that is gone."""
