@@ -8,8 +8,7 @@ from flydsl.compiler.backends import check_passes, compiling_backend
 from flydsl.compiler.context import CompilationContext
 from flydsl.compiler.dump import Dumper
 from flydsl.compiler.jit_executor import CodegenRequest, CompiledArtifact
-from flydsl.compiler.raw_operands import raw_error
-from flydsl.diag import SwitchUnused, warn
+from flydsl.diag import FlyError, Span, SwitchUnused, warn
 from flydsl.ir import Trace, ir, print_op
 from flydsl.ir.verify import verify
 from flydsl.passes.registry import run_pass
@@ -52,13 +51,19 @@ def _warn_of_switches() -> None:
             warn(SwitchUnused(switch=option.env_var, reason=option.unused))
 
 
+def _raw_error(message: str, note: str, at: Span | None) -> FlyError | None:
+    from flydsl.compiler.raw_operands import raw_error  # only errors need it
+
+    return raw_error(message, note, at)
+
+
 def compile_module(trace: Trace, name: str, context: CompilationContext) -> CompiledArtifact:
     """Return the artifact of a traced module; machine code is generated now only if it is asked for."""
     module = trace.module
     kernels = kernel_names(module)
     dumper = Dumper(kernels[0] if len(kernels) == 1 else name) if dumping() else None
     timer = StageTimer(name)
-    verify(module, "tracing", raw_error)
+    verify(module, "tracing", _raw_error)
     if env.compile.warn:
         _warn_of_switches()
         check_traced(module)

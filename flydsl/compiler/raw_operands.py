@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from flydsl.diag import FlyError, RawOperand, RocdlOperand, Span
+from flydsl.expr.rocdl.table import OpSpec, lookup
 
 RAW_DIALECTS = ("rocdl", "arith", "math", "vector", "llvm", "memref", "amdgpu")  # that kernels reach by `fx.rocdl` and `flydsl._mlir`
 _CLASSES = {
@@ -60,10 +60,8 @@ def raw_error(message: str, note: str, at: Span | None) -> FlyError | None:
     return RawOperand(problem=f"`{dialect}.{spec.name if spec else op}` {problem}", reason=called + given(note), advice=advice, at=at)
 
 
-def instruction(op: str) -> Any:
+def instruction(op: str) -> OpSpec | None:
     """Return the raw instruction of `fx.rocdl` for an op's name, or None."""
-    from flydsl.expr.rocdl.table import lookup  # most compiles need no instructions
-
     return lookup(op.replace(".", "_"))
 
 

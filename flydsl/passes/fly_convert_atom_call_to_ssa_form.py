@@ -15,7 +15,7 @@ from flydsl.dialects import type_of, value_of
 from flydsl.dialects.values import REGISTER
 from flydsl.ir import Types, ir
 from flydsl.layout.view import Ptr, add_offset
-from flydsl.passes.rewriting import Editor, entry_block, functions, visit
+from flydsl.passes.rewriting import Editor, adjacent, entry_block, functions, visit
 
 
 def run(module: ir.Module, types: Types) -> None:
@@ -110,13 +110,7 @@ def _runs(offsets: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return (position, offset, count) of each run of adjacent offsets."""
     if isinstance(offsets, range):
         return [(0, offsets.start, len(offsets))]
-    out: list[tuple[int, int, int]] = []
-    for position, offset in enumerate(offsets):
-        if out and offset == out[-1][1] + out[-1][2]:
-            out[-1] = (*out[-1][:2], out[-1][2] + 1)
-        else:
-            out.append((position, offset, 1))
-    return out
+    return [(position, offsets[position], count) for position, count in adjacent(offsets)]
 
 
 def _moved(editor: Editor, pointer: ir.Value, info: Ptr, offset: int) -> ir.Value:
@@ -139,7 +133,7 @@ def load_values(editor: Editor, pointer: ir.Value, info: Ptr, offsets: Sequence[
     for position, offset, count in runs:
         part = editor.types.vector(count, elem)
         value = editor.value("fly.ptr_load", part, [_moved(editor, pointer, info, offset)])
-        attrs = {"offsets": _ints(editor, position), "strides": _ints(editor, 1)}
+        attrs = {"offsets": editor.ints(position), "strides": editor.ints(1)}
         result = editor.value("vector.insert_strided_slice", whole, [value, result], attrs)
     return result
 
@@ -152,10 +146,6 @@ def store_values(editor: Editor, value: ir.Value, pointer: ir.Value, info: Ptr, 
         return
     elem = _elem(editor, info)
     for position, offset, count in runs:
-        attrs = {"offsets": _ints(editor, position), "sizes": _ints(editor, count), "strides": _ints(editor, 1)}
+        attrs = {"offsets": editor.ints(position), "sizes": editor.ints(count), "strides": editor.ints(1)}
         part = editor.value("vector.extract_strided_slice", editor.types.vector(count, elem), [value], attrs)
         editor.op("fly.ptr_store", (), [part, _moved(editor, pointer, info, offset)])
-
-
-def _ints(editor: Editor, value: int) -> ir.Attribute:
-    return ir.ArrayAttr.get([ir.IntegerAttr.get(editor.types.i64, value)])

@@ -74,7 +74,6 @@ class _Promotion:
         self.pointers: dict[ir.Value, tuple[Slot, int]] = {}  # by value: an op's hash changes with its operands
         self.slots: list[Slot] = []
         self.chains: list[ir.Operation] = []
-        self._numbers: dict[int, ir.Attribute] = {}
 
     def run(self) -> None:
         for alloca in walks.collect(self.entry.owner.operation, {"fly.alloca"}):
@@ -185,21 +184,15 @@ class _Promotion:
         return self.editor.value("vector.extract", elem, [v], attrs)
 
     def _insert(self, part: ir.Value, whole: ir.Value, offset: int) -> ir.Value:
-        attrs = {"offsets": self._ints(offset), "strides": self._ints(1)}
+        attrs = {"offsets": self.editor.ints(offset), "strides": self.editor.ints(1)}
         return self.editor.value("vector.insert_strided_slice", whole.type, [part, whole], attrs)
 
     def _extract(self, v: ir.Value, offset: int, n: int, elem: ir.Type) -> ir.Value:
         if n == 1:
             attrs = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
             return self.editor.value("vector.extract", elem, [v], attrs)
-        attrs = {"offsets": self._ints(offset), "sizes": self._ints(n), "strides": self._ints(1)}
+        attrs = {"offsets": self.editor.ints(offset), "sizes": self.editor.ints(n), "strides": self.editor.ints(1)}
         return self.editor.value("vector.extract_strided_slice", self.types.vector(n, elem), [v], attrs)
-
-    def _ints(self, value: int) -> ir.Attribute:
-        known = self._numbers.get(value)
-        if known is None:
-            known = self._numbers[value] = ir.ArrayAttr.get([ir.IntegerAttr.get(self.types.i64, value)])
-        return known
 
     # Structured control flow
 

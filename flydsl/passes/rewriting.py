@@ -20,6 +20,7 @@ class Editor:
         self.loc: ir.Location | None = None
         self._entry: ir.Block | None = None
         self._constants: dict = {}
+        self._numbers: dict[int, ir.Attribute] = {}
 
     def enter_function(self, entry: ir.Block) -> None:
         """Forget the constants of the last function; those of this one go to the start of `entry`."""
@@ -67,6 +68,13 @@ class Editor:
             self._constants[key] = v
         return v
 
+    def ints(self, value: int) -> ir.Attribute:
+        """Return `[value]`, as the slice ops of the vector dialect take offsets, sizes and strides."""
+        known = self._numbers.get(value)
+        if known is None:
+            known = self._numbers[value] = ir.ArrayAttr.get([ir.IntegerAttr.get(self.types.i64, value)])
+        return known
+
     def i32(self, value: int) -> ir.Value:
         return self.constant(self.types.i32, value)
 
@@ -86,6 +94,20 @@ def registrar(rules: dict[str, Rule], prefix: str = "") -> Callable[..., Callabl
         return register
 
     return rule
+
+
+def adjacent(indices: Sequence[Any], widest: int = 1 << 30) -> list[tuple[int, int]]:
+    """Return (position, count) of each run of indices that follow each other; one that is not an int stands alone."""
+    out: list[tuple[int, int]] = []
+    for i, index in enumerate(indices):
+        if out:
+            first, n = out[-1]
+            follows = isinstance(index, int) and isinstance(indices[first], int) and index == indices[first] + n
+            if follows and n < widest:
+                out[-1] = (first, n + 1)
+                continue
+        out.append((i, 1))
+    return out
 
 
 def functions(module: Any) -> Iterator[ir.Operation]:

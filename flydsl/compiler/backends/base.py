@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from flydsl.compiler.disk import toolchain
+from flydsl.dialects.values import GENERIC, GLOBAL, LLVM_SPACE, REGISTER, SHARED
 
 _PROCESS = f"{os.getpid()} of {time.time_ns()}"
-_ADDRESS_SPACES = {"generic": 0, "global": 1, "shared": 3, "constant": 4, "register": 5, "private": 5}
+_ADDRESS_SPACES = {**{space: LLVM_SPACE[space] for space in (GENERIC, GLOBAL, SHARED, REGISTER)}, "constant": 4, "private": LLVM_SPACE[REGISTER]}
 
 
 @dataclass(frozen=True)

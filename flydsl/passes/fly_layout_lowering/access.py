@@ -10,7 +10,7 @@ from flydsl.dialects import laws, type_of
 from flydsl.ir import ir
 from flydsl.layout.view import MemRef, Ptr
 from flydsl.passes.fly_layout_lowering.builder import IrBuilder
-from flydsl.passes.rewriting import Editor
+from flydsl.passes.rewriting import Editor, adjacent
 
 
 class Run(NamedTuple):
@@ -39,7 +39,7 @@ def runs_of(view: MemRef, start: int, count: int, rest: tuple = (), widest: int 
         base = la.crd2idx(_coord(start, rest), view.layout)
         return [Run(i, n, laws.add_offset(view.ptr, _moved(base, delta))) for i, n, delta in pattern]
     indices = [la.crd2idx(_coord(start + i, rest), view.layout) for i in range(count)]
-    return [Run(i, n, laws.add_offset(view.ptr, indices[i])) for i, n in _group(indices, widest)]
+    return [Run(i, n, laws.add_offset(view.ptr, indices[i])) for i, n in adjacent(indices, widest)]
 
 
 def _moved(base: Any, delta: int) -> Any:
@@ -68,24 +68,11 @@ def _pattern(shape: Any, stride: Any, start: int, count: int, widest: int) -> tu
     indices = [la.crd2idx(start + i, mode) for i in range(count)]
     if not all(type(index) is int for index in indices):
         return None
-    return tuple((i, n, indices[i] - indices[0]) for i, n in _group(indices, widest))
+    return tuple((i, n, indices[i] - indices[0]) for i, n in adjacent(indices, widest))
 
 
 def _coord(value: int, rest: tuple) -> Any:
     return (value, *rest) if rest else value
-
-
-def _group(indices: list, widest: int) -> list[tuple[int, int]]:
-    out: list[tuple[int, int]] = []
-    for i, index in enumerate(indices):
-        if out:
-            first, n = out[-1]
-            adjacent = isinstance(index, int) and isinstance(indices[first], int) and index == indices[first] + n
-            if adjacent and n < widest:
-                out[-1] = (first, n + 1)
-                continue
-        out.append((i, 1))
-    return out
 
 
 def _kept_together(layout: la.ComposedLayout, count: int) -> int:
@@ -139,19 +126,16 @@ class Access:
 
     def insert_slice(self, part: ir.Value, whole: ir.Value, first: int) -> ir.Value:
         """Return `whole` with the elements from `first` on replaced by `part`."""
-        attrs = {"offsets": self._indices(first), "strides": self._indices(1)}
+        attrs = {"offsets": self.editor.ints(first), "strides": self.editor.ints(1)}
         return self.editor.value("vector.insert_strided_slice", whole.type, [part, whole], attrs)
 
     def slice(self, value: ir.Value, total: int, first: int, count: int, elem: ir.Type) -> ir.Value:
         """Return `count` elements of a vector from `first` on."""
         if count == total:
             return value
-        attrs = {"offsets": self._indices(first), "sizes": self._indices(count), "strides": self._indices(1)}
+        attrs = {"offsets": self.editor.ints(first), "sizes": self.editor.ints(count), "strides": self.editor.ints(1)}
         target = self.editor.types.vector(count, elem)
         return self.editor.value("vector.extract_strided_slice", target, [value], attrs)
-
-    def _indices(self, value: int) -> ir.Attribute:
-        return ir.ArrayAttr.get([ir.IntegerAttr.get(self.editor.types.i64, value)])
 
 
 def pointer_type(ptr: Ptr) -> ir.Type:
