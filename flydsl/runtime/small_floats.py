@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-NAMES = {
-    "f8E5M2": "float8_e5m2",
-    "f8E4M3FN": "float8_e4m3fn",
-    "f8E5M2FNUZ": "float8_e5m2fnuz",
-    "f8E4M3FNUZ": "float8_e4m3fnuz",
-    "f8E4M3": "float8_e4m3",
-    "f8E4M3B11FNUZ": "float8_e4m3b11fnuz",
-    "f8E8M0FNU": "float8_e8m0fnu",
+from flydsl.runtime.host_arrays import NUMPY_ELEMENTS
+
+NAMES = {  # element -> name in ml_dtypes; arrays hold the 8-bit ones only
+    **{elem: name for name, elem in NUMPY_ELEMENTS.items() if elem.startswith("f8")},
     "f6E2M3FN": "float6_e2m3fn",
     "f6E3M2FN": "float6_e3m2fn",
     "f4E2M1FN": "float4_e2m1fn",
