@@ -52,6 +52,7 @@ def source_row(kind: str, name: str, prepare: str = "pass") -> None:
 for text in ("n + m", "n + 5", "n * 2 + m", "x * y", "x * 2.0", "x / y", "n < m", "x <= y", "n // 3", "-x", "~n"):
     source_row("arithmetic", text)
 source_row("arithmetic", "n + q", "q = Int64(m)")
+source_row("arithmetic", "helper(n, m)", "helper = lambda a, b: a + b")
 source_row("arithmetic", "a + b", "a, b = Int32(5), Int32(6)")
 source_row("arithmetic", "Float32(n)")
 source_row("arithmetic", "n.ir_value()")

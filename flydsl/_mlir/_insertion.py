@@ -40,7 +40,7 @@ def scope_of(trace: Trace, block: ir.Block) -> Scope:
     for scope in scopes:
         if scope.entry.block == entry:
             return scope
-    scope = Scope(entry, "kernel", None)
+    scope = Scope(entry, "kernel", None, trace.locations)
     scopes.append(scope)
     return scope
 
@@ -129,8 +129,7 @@ class here:
         trace = active.trace
         self.loc = None
         if trace is not None:
-            scope = trace.scope
-            self.loc = trace.locations.at(sys._getframe(1), None if scope is None else scope.root)
+            self.loc = trace.locate(sys._getframe(1))
             self.point = trace.ip
             self.loc.__enter__()
             _Base.__enter__(self.point)

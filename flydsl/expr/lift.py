@@ -9,7 +9,7 @@ from typing import Any
 from flydsl.expr.fastmath import ambient, attrs_of_bits, flag_bits
 from flydsl.expr.numeric import Numeric, cast, common_class, from_python_value, raw, wrap
 from flydsl.expr.numeric.base import NumericMeta
-from flydsl.expr.numeric.build import result_types
+from flydsl.expr.numeric.build import inferred, result_types
 from flydsl.expr.numeric.raw_value import ArithValue, typed
 from flydsl.expr.vector.core import Vector, make, raw_vector, splat
 from flydsl.expr.vector.elementwise import broadcast_to
@@ -69,10 +69,23 @@ def _expand(x: Numeric | Vector, dtype: type[Numeric], shape: Shape, n: int) -> 
     return splat(x, dtype, n)
 
 
+def emit_scalars(name: str, items: tuple, is_float: bool, attrs: dict | None, depth: int = 2) -> Numeric | None:
+    """Build op `name`, whose result is like its operands, on run-time scalars of one class; None for any other operands."""
+    trace, cls = active.trace, items[0].__class__
+    scope = None if trace is None else trace.scope
+    if scope is None or cls.__class__ is not NumericMeta or cls.is_float is not is_float:
+        return None
+    for x in items:
+        if x.__class__ is not cls or x._scope is not scope:
+            return None
+    loc = scope.locate(sys._getframe(depth))
+    return wrap(cls, inferred(trace, name, [x.value for x in items], loc, attrs), scope)
+
+
 def emit_named(name: str, o: Operands, result: type[Numeric], attrs: dict | None = None, depth: int = 2) -> Any:
     """Build op `name` on gathered operands; the result has class `result`, in the form of the first operand."""
     trace = active.trace or current()
-    loc = trace.locations.at(sys._getframe(depth), trace.scope.root)
+    loc = trace.scope.locate(sys._getframe(depth))
     types = result_types(trace, result.element.mlir, o.n)
     value = create_op(name, types, o.values, attrs, None, 0, loc, trace.ip).result
     return in_form(o, result, value)

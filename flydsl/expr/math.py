@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flydsl.diag import OperandKind
-from flydsl.expr.lift import Operands, as_dsl, emit_named, float_flags, gather, in_form
+from flydsl.expr.lift import Operands, as_dsl, emit_named, emit_scalars, float_flags, gather, in_form
 from flydsl.expr.numeric import Boolean, Numeric
 from flydsl.expr.numeric.build import result_types
 from flydsl.ir import current
@@ -27,14 +27,26 @@ def _require(function: str, o: Operands, kind: str) -> None:
     )
 
 
+def _float_op(name: str, op: str, items: tuple, fastmath: Any) -> Any:
+    """Build an op on floats, whose result is like its operands; called by a function which the user calls."""
+    attrs = float_flags(fastmath)
+    y = emit_scalars(op, items, True, attrs, depth=3)
+    if y is None:
+        o = gather(items)
+        _require(name, o, "float")
+        y = emit_named(op, o, o.dtype, attrs, depth=3)
+    return y
+
+
 def _float_function(name: str, summary: str, result: type[Numeric] | None = None) -> Callable[..., Any]:
     op = "math." + name
 
     def function(x: Any, *, fastmath: Any = None, **_: Any) -> Any:
+        if result is None:
+            return _float_op(name, op, (x,), fastmath)
         o = gather((x,))
-        if not o.dtype.is_float:
-            _require(name, o, "float")
-        return emit_named(op, o, result or o.dtype, float_flags(fastmath))
+        _require(name, o, "float")
+        return emit_named(op, o, result, float_flags(fastmath))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = summary
@@ -45,6 +57,8 @@ def _integer_function(name: str, summary: str) -> Callable[..., Any]:
     op = "math." + name
 
     def function(x: Any, **_: Any) -> Any:
+        if (y := emit_scalars(op, (x,), False, None)) is not None:
+            return y
         o = gather((x,))
         _require(name, o, "integer")
         return emit_named(op, o, o.dtype)
@@ -58,9 +72,7 @@ def _binary_float(name: str, summary: str) -> Callable[..., Any]:
     op = "math." + name
 
     def function(a: Any, b: Any, *, fastmath: Any = None, **_: Any) -> Any:
-        o = gather((a, b))
-        _require(name, o, "float")
-        return emit_named(op, o, o.dtype, float_flags(fastmath))
+        return _float_op(name, op, (a, b), fastmath)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = summary
@@ -145,13 +157,9 @@ def ipowi(base: Any, exponent: Any, **_: Any) -> Any:
 
 def fma(a: Any, b: Any, c: Any, *, fastmath: Any = None, **_: Any) -> Any:
     """Return a * b + c, rounded once."""
-    o = gather((a, b, c))
-    _require("fma", o, "float")
-    return emit_named("math.fma", o, o.dtype, float_flags(fastmath))
+    return _float_op("fma", "math.fma", (a, b, c), fastmath)
 
 
 def clampf(x: Any, lo: Any, hi: Any, *, fastmath: Any = None, **_: Any) -> Any:
     """Return x limited to [lo, hi]."""
-    o = gather((x, lo, hi))
-    _require("clampf", o, "float")
-    return emit_named("math.clampf", o, o.dtype, float_flags(fastmath))
+    return _float_op("clampf", "math.clampf", (x, lo, hi), fastmath)

@@ -12,7 +12,7 @@ from flydsl.expr.numeric import NumericMeta, cast, class_of_type, from_python_va
 from flydsl.expr.numeric.base import check_raw
 from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.ir import current, ir
-from flydsl.ir.trace import create_op
+from flydsl.ir.trace import active, create_op
 
 
 def as_type(t: Any) -> ir.Type:
@@ -44,12 +44,14 @@ def raw_operand(value: Any, type_: ir.Type | None = None) -> ir.Value:
 
 
 def build_raw(
-    name: str, result: ir.Type, operands: Sequence[ir.Value], attrs: dict | None = None, signed: bool | None = None
+    name: str, result: ir.Type | None, operands: Sequence[ir.Value], attrs: dict | None = None, signed: bool | None = None
 ) -> ArithValue:
-    """Build an op with one result at the user's location."""
-    trace = current()
-    loc = trace.locations.at(sys._getframe(2), trace.scope.root if trace.scope else None)
-    return ArithValue(create_op(name, (result,), operands, attrs, None, 0, loc, trace.ip).result, signed)
+    """Build an op with one result at the user's location. `result` None: MLIR infers the type from the operands."""
+    trace = active.trace or current()
+    loc = trace.locate(sys._getframe(2))
+    types = None if result is None else (result,)
+    op = create_op(name, types, operands, attrs, None, 0, loc, trace.ip, result is None)
+    return ArithValue(op.result, signed)
 
 
 def flags_of(fastmath: Any) -> dict | None:

@@ -52,20 +52,26 @@ class LocationCache:
         return ir.Location.file(code.co_filename, code.co_firstlineno, 1, self._context)
 
     def _chain(self, frame: FrameType, root: CodeType) -> ir.Location:
-        places = [(frame.f_code, frame.f_lasti)]
-        outer = frame.f_back
-        while outer is not None and len(places) < self.most and places[-1][0] is not root:
-            if not is_internal(outer.f_code):
-                places.append((outer.f_code, outer.f_lasti))
+        code, lasti = frame.f_code, frame.f_lasti
+        places = [(code, lasti)]
+        key = [id(code), lasti]
+        outer, most = frame.f_back, self.most
+        while outer is not None and len(places) < most and code is not root:
+            candidate = outer.f_code
+            known = _known.get(id(candidate))
+            if known is False or (known is None and not is_internal(candidate)):
+                code, lasti = candidate, outer.f_lasti
+                places.append((code, lasti))
+                key += (id(code), lasti)
             outer = outer.f_back
-        if outer is None and places[-1][0] is not root:
-            del places[1:]
-        key = tuple((id(code), lasti) for code, lasti in places)
-        loc = self._cache.get(key)
+        if outer is None and code is not root:
+            del places[1:], key[2:]
+        chain = tuple(key)
+        loc = self._cache.get(chain)
         if loc is None:
             parts = [self._file(code, lasti) for code, lasti in places]
             loc = parts[0] if len(parts) == 1 else ir.Location.callsite(parts[0], parts[1:], self._context)
-            self._cache[key] = loc
+            self._cache[chain] = loc
         return loc
 
     def _file(self, code: CodeType, lasti: int) -> ir.Location:

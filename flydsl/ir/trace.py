@@ -8,7 +8,7 @@ not keep a module alive for its values.
 import sys
 import threading
 from collections.abc import Sequence
-from types import CodeType
+from types import CodeType, FrameType
 
 from flydsl.ir.bindings import ir
 from flydsl.ir.context import context_for_module, get_types
@@ -25,12 +25,17 @@ create_op = _create = ir.Operation.create
 
 
 class Scope:
-    """One function body: its entry block for constants, and the code object whose frames end location chains."""
+    """One function body: its entry block for constants, and the code object whose frames end location chains.
 
-    __slots__ = ("_entry", "block", "constants", "kind", "owner", "root")
+    `lines` holds the locations of the body's own code by instruction offset; the operators of scalars read it directly.
+    """
 
-    def __init__(self, entry: ir.Block, kind: str, root: CodeType | None, owner: object = None):
+    __slots__ = ("_entry", "_locations", "block", "constants", "kind", "lines", "owner", "root")
+
+    def __init__(self, entry: ir.Block, kind: str, root: CodeType | None, locations: LocationCache, owner: object = None):
         self.block = entry
+        self._locations = locations
+        self.lines: dict[int, ir.Location] = {}
         self._entry = ir.InsertionPoint.at_block_begin(entry)
         self.constants: dict = {}
         self.kind = kind
@@ -47,6 +52,15 @@ class Scope:
         if self._entry.ref_operation is None:
             self._entry = ir.InsertionPoint.at_block_begin(self.block)
         return self._entry
+
+    def locate(self, frame: FrameType | None) -> ir.Location:
+        """Return the location of the innermost user frame at or outside `frame`."""
+        if frame is None or frame.f_code is not self.root:
+            return self._locations.at(frame, self.root)
+        loc = self.lines.get(frame.f_lasti)
+        if loc is None:
+            loc = self.lines[frame.f_lasti] = self._locations.at(frame, self.root)
+        return loc
 
 
 class Trace:
@@ -66,7 +80,7 @@ class Trace:
         self.alive = True
 
     def __enter__(self) -> "Trace":
-        self._outer = getattr(_local, "trace", None)
+        self._outer = _local.trace
         _local.trace = self
         self.context.__enter__()
         self.unknown_loc.__enter__()  # checked types (`ir.VectorType.get`) ask for a location when kernels make them
@@ -80,7 +94,7 @@ class Trace:
 
     def in_function(self, entry: ir.Block, kind: str, root: CodeType | None, owner: object = None) -> "_Inside":
         """Return a context manager: build into `entry`, the entry block of a new function of `kind` "kernel" or "host"."""
-        return _Inside(self, entry, Scope(entry, kind, root, owner))
+        return _Inside(self, entry, Scope(entry, kind, root, self.locations, owner))
 
     def in_block(self, block: ir.Block) -> "_Inside":
         """Return a context manager: build at the end of `block`, in the same function."""
@@ -88,8 +102,12 @@ class Trace:
 
     def loc(self, depth: int = 1) -> ir.Location:
         """Return the location of the user's code, searched from `depth` frames above the caller."""
+        return self.locate(sys._getframe(depth + 1))
+
+    def locate(self, frame: FrameType) -> ir.Location:
+        """Return the location of the innermost user frame at or outside `frame`."""
         scope = self.scope
-        return self.locations.at(sys._getframe(depth + 1), None if scope is None else scope.root)
+        return self.locations.at(frame, None) if scope is None else scope.locate(frame)
 
 
 class _Inside:
@@ -122,12 +140,12 @@ def location_cache(context: ir.Context) -> LocationCache:
 
 def is_tracing() -> bool:
     """Return whether this thread is building a module."""
-    return getattr(_local, "trace", None) is not None
+    return _local.trace is not None
 
 
 def current() -> Trace:
     """Return this thread's trace; NotTracing if there is none."""
-    trace = getattr(_local, "trace", None)
+    trace = _local.trace
     if trace is None:
         from flydsl.diag import NotTracing
 
@@ -144,18 +162,17 @@ def emit(
     loc: ir.Location | None = None,
 ) -> ir.Operation:
     """Build an op at the insertion point with the user's location, and return it."""
-    trace = getattr(_local, "trace", None) or current()
+    trace = _local.trace or current()
     if loc is None:
-        scope = trace.scope
-        loc = trace.locations.at(sys._getframe(1), None if scope is None else scope.root)
+        loc = trace.locate(sys._getframe(1))
     return _create(name, results, operands, attrs, None, regions, loc, trace.ip)
 
 
 def emit1(name: str, result: ir.Type, operands: Sequence[ir.Value] = (), attrs: dict | None = None) -> ir.Value:
     """Build an op with one result and return the result."""
-    trace = getattr(_local, "trace", None) or current()
-    scope = trace.scope
-    loc = trace.locations.at(sys._getframe(1), None if scope is None else scope.root)
+    trace = _local.trace or current()
+    frame, scope = sys._getframe(1), trace.scope
+    loc = trace.locate(frame) if scope is None else scope.locate(frame)
     return _create(name, (result,), operands, attrs, None, 0, loc, trace.ip).result
 
 
@@ -164,7 +181,7 @@ def constant(type_: ir.Type, value: int | float | bool) -> ir.Value:
 
     Integers are wrapped to the width. The float key keeps the sign of zero.
     """
-    trace = getattr(_local, "trace", None) or current()
+    trace = _local.trace or current()
     scope = trace.scope
     key = (type_, value, str(value)) if value.__class__ is float else (type_, value)
     v = scope.constants.get(key)

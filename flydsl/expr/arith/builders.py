@@ -57,7 +57,7 @@ def _integer(name: str, summary: str, sign: bool | None = None) -> Callable[...,
         if is_exact:
             attrs["isExact"] = ir.UnitAttr.get()
         signed = sign if sign is not None else getattr(lhs, "signed", None)
-        return build_raw(op, x.type, (x, y), attrs or None, signed)
+        return build_raw(op, None, (x, y), attrs or None, signed)
 
     return _named(builder, name, summary)
 
@@ -67,7 +67,7 @@ def _float(name: str, summary: str) -> Callable[..., ArithValue]:
 
     def builder(lhs: Any, rhs: Any, *, fastmath: Any = None, **_: Any) -> ArithValue:
         x, y = _pair(lhs, rhs)
-        return build_raw(op, x.type, (x, y), flags_of(fastmath))
+        return build_raw(op, None, (x, y), flags_of(fastmath))
 
     return _named(builder, name, summary)
 
@@ -143,7 +143,7 @@ index_castui = _conversion("index_castui", "Return an unsigned integer as index,
 def negf(operand: Any, *, fastmath: Any = None, **_: Any) -> ArithValue:
     """Return the negated float."""
     x = raw_operand(operand)
-    return build_raw("arith.negf", x.type, (x,), flags_of(fastmath))
+    return build_raw("arith.negf", None, (x,), flags_of(fastmath))
 
 
 def bitcast(out: Any, in_: Any, **_: Any) -> ArithValue:
@@ -175,7 +175,7 @@ def trunc_f(target_type: Any, value: Any) -> ArithValue:
 def select(condition: Any, true_value: Any, false_value: Any, **_: Any) -> ArithValue:
     """Return `true_value` where the condition holds, else `false_value`, as a raw value."""
     x, y = _pair(true_value, false_value)
-    return build_raw("arith.select", x.type, (raw_operand(condition), x, y), None, getattr(true_value, "signed", None))
+    return build_raw("arith.select", None, (raw_operand(condition), x, y), None, getattr(true_value, "signed", None))
 
 
 def constant(value: Any, *, type: Any = None, index: bool = False, **_: Any) -> ArithValue:

@@ -9,7 +9,7 @@ from typing import Any
 from flydsl.diag import NarrowFloatOperand, NoOperands, OperandKind, StaticDivisionByZero, StaticOverflow
 from flydsl.expr.arith.predicates import CmpFPredicate, CmpIPredicate
 from flydsl.expr.fastmath import ambient, attrs_of_bits, flag_bits
-from flydsl.expr.lift import Operands, as_dsl, emit_named, float_flags, gather
+from flydsl.expr.lift import Operands, as_dsl, emit_named, emit_scalars, float_flags, gather
 from flydsl.expr.numeric import Boolean, Index, Int32, Numeric, common_class, static
 from flydsl.expr.numeric.build import cmp_attrs
 from flydsl.expr.numeric.fold import fit
@@ -32,14 +32,16 @@ def _extreme(function: str, operands: Iterable[Any], fastmath: Any) -> Any:
     if not xs:
         raise NoOperands(function=function)
     dtype, op = _extreme_plan(function, tuple([x.dtype for x in xs]))
-    if all(isinstance(x, Numeric) and x.is_static() for x in xs):
+    if all(isinstance(x, Numeric) and x._scope is None for x in xs):
         return static(dtype, _fold_extreme(function, dtype, [fit(dtype, x.value) for x in xs]))
     attrs = float_flags(fastmath) if dtype.is_float else None
     result = xs[0]
     if len(xs) == 1:
         return result.to(dtype)
     for x in xs[1:]:
-        result = emit_named(op, gather((result, x), dtype), dtype, attrs, depth=3)
+        pair = (result, x)
+        y = emit_scalars(op, pair, dtype.is_float, attrs, depth=3) if x.__class__ is dtype else None
+        result = emit_named(op, gather(pair, dtype), dtype, attrs, depth=3) if y is None else y
     return result
 
 

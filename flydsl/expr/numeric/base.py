@@ -316,12 +316,14 @@ def static_constant(trace, mlir_name: str, payload: int | float) -> ir.Value:
     return v
 
 
-def wrap(cls: type[Numeric], value: ir.Value) -> Numeric:
-    """Return a run-time scalar of class `cls` around a value of its type, unchecked."""
+def wrap(cls: type[Numeric], value: ir.Value, scope: Any = None) -> Numeric:
+    """Return a run-time scalar of class `cls` around a value of its type, unchecked. `scope`: its function, if at hand."""
     x = _new(cls)
     x.value = value
-    trace = active.trace
-    x._scope = OUTSIDE if trace is None else trace.scope or OUTSIDE
+    if scope is None:
+        trace = active.trace
+        scope = OUTSIDE if trace is None else trace.scope or OUTSIDE
+    x._scope = scope
     return x
 
 

@@ -26,7 +26,7 @@ from flydsl.expr.numeric.base import (
     to_python,
     wrap,
 )
-from flydsl.expr.numeric.build import CMPF, CMPI, cmp_attrs, cmpf_attrs, constant_of, float_op1, op1
+from flydsl.expr.numeric.build import CMPF, CMPI, ambient_attrs, cmp_attrs, cmpf_attrs, constant_of, inferred, op1
 from flydsl.expr.numeric.classes import Boolean, Float32, Index
 from flydsl.expr.numeric.fold import fit
 from flydsl.expr.numeric.promote import class_of_python
@@ -95,13 +95,13 @@ def emit_steps(trace, n: int, x: ir.Value, steps: Steps, loc) -> ir.Value:
     """Build the ops of `steps` one after another."""
     for name, mlir in steps:
         if name in _FLOAT_CASTS:
-            x = float_op1(trace, name, mlir, n, (x,), loc)
+            x = op1(trace, name, mlir, n, (x,), loc, ambient_attrs(trace))
         elif name is _IS_NONZERO:
             zero = constant_of(trace, mlir, n, 0)
-            x = op1(trace, "arith.cmpi", "i1", n, (x, zero), loc, cmp_attrs(trace, CMPI["!="]))
+            x = inferred(trace, "arith.cmpi", (x, zero), loc, cmp_attrs(trace, CMPI["!="]))
         elif name is _FLOAT_IS_NONZERO:
             zero = constant_of(trace, mlir, n, 0.0)
-            x = op1(trace, "arith.cmpf", "i1", n, (x, zero), loc, cmpf_attrs(trace, CMPF["!="]))
+            x = inferred(trace, "arith.cmpf", (x, zero), loc, cmpf_attrs(trace, CMPF["!="]))
         else:
             x = op1(trace, name, mlir, n, (x,), loc)
     return x
@@ -158,6 +158,12 @@ def convert_into(x: Numeric, value: Any) -> None:
         x._scope, x.value = None, fit(cls, value)
         return
     y = value if isinstance(value, Numeric) else _numeric_of(cls, value)
+    trace, scope = active.trace, y._scope
+    if trace is not None and scope is not None and scope is trace.scope:
+        source = y.__class__
+        x._scope = scope
+        x.value = y.value if source is cls else emit_cast(trace, 0, y.value, source, cls, scope.locate(sys._getframe(2)))
+        return
     y = cast(y, cls, sys._getframe(2))
     x._scope, x.value = y._scope, y.value
 
@@ -194,12 +200,12 @@ def cast(x: Numeric, target: type[Numeric], frame=None) -> Numeric:
             return static(target, fit(target, x.value))
         if source.is_float:
             return static(target, fit(target, x.value))
-    trace = current()
-    value = raw(x)
+    trace = active.trace or current()
+    value, scope = raw(x), trace.scope
     if source is target:
-        return wrap(target, value)
-    loc = trace.locations.at(frame or sys._getframe(1), trace.scope.root)
-    return wrap(target, emit_cast(trace, 0, value, source, target, loc))
+        return wrap(target, value, scope)
+    loc = scope.locate(frame or sys._getframe(1))
+    return wrap(target, emit_cast(trace, 0, value, source, target, loc), scope)
 
 
 def convert_to(x: Numeric, target: Any, rounding_mode: RoundingMode | None) -> Any:
@@ -229,7 +235,7 @@ def _round_to(x: Numeric, target: Any, mode: RoundingMode) -> Numeric:
     if x._scope is None:
         raise RoundingModeNeedsRunTime(dtype=source.__name__, value=x.value)
     trace = current()
-    loc = trace.locations.at(sys._getframe(3), trace.scope.root)
+    loc = trace.scope.locate(sys._getframe(3))
     return wrap(target, emit_rounding(trace, 0, raw(x), source, target, mode, loc))
 
 
@@ -272,7 +278,7 @@ def bitcast(x: Numeric, target: Any) -> Numeric:
             advice="bitcast keeps the bits: choose a class of the same width, or convert with x.to(...)",
         )
     trace = current()
-    loc = trace.locations.at(sys._getframe(2), trace.scope.root)
+    loc = trace.scope.locate(sys._getframe(2))
     return wrap(target, op1(trace, "arith.bitcast", target.element.mlir, 0, (raw(x),), loc))
 
 

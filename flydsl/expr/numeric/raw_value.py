@@ -5,11 +5,13 @@ known: it compares and divides as signed, but shifts right logically). Operators
 vector class that the type stands for.
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from flydsl.expr.numeric.base import Numeric, check_raw, is_live_raw, wrap
 from flydsl.expr.numeric.cast import raw_class
 from flydsl.expr.numeric.dispatch import MIRROR, binary, reflected
+from flydsl.expr.numeric.rules import single_op
 from flydsl.ir import ir
 from flydsl.ir.trace import active
 
@@ -170,11 +172,11 @@ _new = ArithValue.__new__
 _init = ir.Value.__init__
 
 
-def raw_of_class(v: ir.Value, cls: Any) -> ArithValue:
-    """Return a raw scalar whose class is known."""
+def raw_of_class(v: ir.Value, cls: Any, scope: Any = None) -> ArithValue:
+    """Return a raw scalar whose class is known. `scope`: its function, if at hand."""
     r = _new(ArithValue)
     _init(r, v)
-    r.signed, r.scalar_class, r.scope = cls.signed, cls, active.trace.scope
+    r.signed, r.scalar_class, r.scope = cls.signed, cls, scope or active.trace.scope
     return r
 
 
@@ -209,6 +211,10 @@ def _operator(symbol: str, reverse: bool):
     operator_of_quotient = _operator("//", reverse) if symbol == "/" else None
 
     def operator(self, other):
+        if other.__class__ is ArithValue:
+            result = _in_one_op(symbol, other, self) if reverse else _in_one_op(symbol, self, other)
+            if result is not None:
+                return result
         if other is None or isinstance(other, (str, list, tuple, dict)):
             return NotImplemented
         a, b = (typed(other), typed(self)) if reverse else (typed(self), typed(other))
@@ -222,6 +228,18 @@ def _operator(symbol: str, reverse: bool):
         return result if result is NotImplemented else untyped(result)
 
     return operator
+
+
+def _in_one_op(symbol: str, a: ArithValue, b: ArithValue) -> ArithValue | None:
+    """Return `a <symbol> b` for scalars of known classes of the function being traced, if it is one op; else None."""
+    left, right, scope, trace = a.scalar_class, b.scalar_class, a.scope, active.trace
+    if left is None or right is None or scope is None or scope is not b.scope or trace is None or scope is not trace.scope:
+        return None
+    found = single_op(symbol, left, right)
+    if found is None:
+        return None
+    op, result = found
+    return raw_of_class(op(trace, a, b, scope.locate(sys._getframe(2))), result, scope)
 
 
 def _apply(symbol: str, a: Any, b: Any) -> Any:

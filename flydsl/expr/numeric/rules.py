@@ -11,14 +11,14 @@ from typing import Any
 
 from flydsl.diag import UnsupportedOperand
 from flydsl.expr.numeric.base import OUTSIDE, Numeric, NumericMeta, check_owner, raw, static_constant, wrap
-from flydsl.expr.numeric.build import Emitter, emitter_of
+from flydsl.expr.numeric.build import BinaryOp, Emitter, emitter_of
 from flydsl.expr.numeric.cast import Steps, cast_steps, emit_steps, from_python_value
 from flydsl.expr.numeric.classes import Boolean, Float32, Index, Int32, Int64
 from flydsl.expr.numeric.dispatch import MIRROR, Rule
 from flydsl.expr.numeric.fold import fit, folder_of
 from flydsl.expr.numeric.promote import ARITHMETIC, BITWISE, COMPARISONS, operation_class, quotient_class
 from flydsl.ir import current, ir
-from flydsl.ir.trace import active
+from flydsl.ir.trace import active, create_op
 
 _new = object.__new__
 _getframe = sys._getframe
@@ -169,6 +169,13 @@ def _is_direct(p: Plan, left, right, left_py: bool, right_py: bool) -> bool:
     return (left_py or not _emits(p.left_steps, left)) and (right_py or not _emits(p.right_steps, right))
 
 
+@cache
+def single_op(symbol: str, left: type[Numeric], right: type[Numeric]) -> tuple[BinaryOp, type[Numeric]] | None:
+    """Return the op, and the class of its result, where two run-time values take just one op; else None."""
+    p = plan(symbol, left, right)
+    return (p.emit, p.result) if _is_direct(p, left, right, False, False) and isinstance(p.emit, BinaryOp) else None
+
+
 def _emits(steps: tuple[type[Numeric], ...], source: type[Numeric]) -> bool:
     for target in steps:
         if cast_steps(source, target):
@@ -178,7 +185,63 @@ def _emits(steps: tuple[type[Numeric], ...], source: type[Numeric]) -> bool:
 
 
 def _direct_rule(p: Plan, left, right, left_py: bool, right_py: bool, wide: Rule | None) -> Rule:
-    """The fast rule: no operand needs an op to reach the common class."""
+    """The rule where no operand needs an op to reach the common class: short for the usual operands, else complete."""
+    complete = _complete_rule(p, left, right, left_py, right_py, wide)
+    if left_py or not isinstance(p.emit, BinaryOp):
+        return complete
+    if right_py:
+        return _number_rule(p, p.emit, right, wide, complete)
+    return _run_time_rule(p, p.emit, complete)
+
+
+def _run_time_rule(p: Plan, op: BinaryOp, complete: Rule) -> Rule:
+    """Two run-time values of the function being traced; everything else is left to `complete`."""
+    result, name, attrs_of = p.result, op.name, None if op.is_bare else op.attrs
+
+    def rule(a, b):
+        scope, trace = a._scope, active.trace
+        if scope is None or scope is not b._scope or trace is None or scope is not trace.scope:
+            return complete(a, b)
+        frame = _getframe(2)
+        loc = scope.lines.get(frame.f_lasti) if frame.f_code is scope.root else None
+        if loc is None:
+            loc = scope.locate(frame)
+        attrs = None if attrs_of is None else attrs_of(trace)
+        r = _new(result)
+        r.value = create_op(name, None, (a.value, b.value), attrs, None, 0, loc, trace.ip, True).result
+        r._scope = scope
+        return r
+
+    return rule
+
+
+def _number_rule(p: Plan, op: BinaryOp, right, wide: Rule | None, complete: Rule) -> Rule:
+    """A run-time value of the function being traced and a Python number; everything else is left to `complete`."""
+    result, name, attrs_of, common = p.result, op.name, None if op.is_bare else op.attrs, p.common
+    mlir, must_fit = common.element.mlir, right is not common
+
+    def rule(a, b):
+        scope, trace = a._scope, active.trace
+        if scope is None or trace is None or scope is not trace.scope:
+            return complete(a, b)
+        if wide is not None and not -2147483648 <= b <= 2147483647:
+            return wide(a, b)
+        frame = _getframe(2)
+        loc = scope.lines.get(frame.f_lasti) if frame.f_code is scope.root else None
+        if loc is None:
+            loc = scope.locate(frame)
+        attrs = None if attrs_of is None else attrs_of(trace)
+        y = static_constant(trace, mlir, fit(common, b) if must_fit else b)
+        r = _new(result)
+        r.value = create_op(name, None, (a.value, y), attrs, None, 0, loc, trace.ip, True).result
+        r._scope = scope
+        return r
+
+    return rule
+
+
+def _complete_rule(p: Plan, left, right, left_py: bool, right_py: bool, wide: Rule | None) -> Rule:
+    """The rule for all kinds of operands: numbers, static scalars, run-time values of this function or of none."""
     common, result, emit = p.common, p.result, p.emit
     mirrored = p.emit_mirrored
     mlir = common.element.mlir
@@ -194,7 +257,7 @@ def _direct_rule(p: Plan, left, right, left_py: bool, right_py: bool, wide: Rule
             return fold(a if left_py else a.value, b if right_py else b.value)
         trace = active.trace or current()
         scope = trace.scope or OUTSIDE
-        loc = trace.locations.at(_getframe(2), scope.root)
+        loc = trace.locate(_getframe(2))
         if right_scope is scope:
             y = b.value
         elif right_scope is None:
@@ -204,11 +267,11 @@ def _direct_rule(p: Plan, left, right, left_py: bool, right_py: bool, wide: Rule
             check_owner(b, trace)
             return rule(a, b)
         if left_scope is scope:
-            value = emit(trace, 0, a.value, y, loc)
+            value = emit(trace, a.value, y, loc)
         elif left_scope is None:
             x = a if left_py else a.value
             x = static_constant(trace, mlir, fit(common, x) if fit_left else x)
-            value = mirrored(trace, 0, y, x, loc) if mirrored else emit(trace, 0, x, y, loc)
+            value = mirrored(trace, y, x, loc) if mirrored else emit(trace, x, y, loc)
         else:
             check_owner(a, trace)
             return rule(a, b)
@@ -273,7 +336,8 @@ def _general_rule(p: Plan, left, right, left_py: bool, right_py: bool) -> Rule:
         if folds and left_static and right_static:
             return fold(a if left_py else a.value, b if right_py else b.value)
         trace = active.trace or current()
-        loc = trace.locations.at(_getframe(2), trace.scope.root)
+        scope = trace.scope
+        loc = scope.locate(_getframe(2))
         x, left_stages = _enter(trace, a, lo)
         y, right_stages = _enter(trace, b, ro)
         for for_x, for_y in zip(left_stages, right_stages, strict=True):
@@ -281,8 +345,8 @@ def _general_rule(p: Plan, left, right, left_py: bool, right_py: bool) -> Rule:
                 x = emit_steps(trace, 0, x, for_x, loc)
             if for_y:
                 y = emit_steps(trace, 0, y, for_y, loc)
-        value = mirrored(trace, 0, y, x, loc) if left_static and mirrored else emit(trace, 0, x, y, loc)
-        return wrap(result, value)
+        value = mirrored(trace, y, x, loc) if left_static and mirrored else emit(trace, x, y, loc)
+        return wrap(result, value, scope)
 
     return rule
 

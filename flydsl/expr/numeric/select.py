@@ -4,11 +4,12 @@ import sys
 from typing import Any
 
 from flydsl.expr.numeric.base import Numeric, raw, wrap
-from flydsl.expr.numeric.build import op1
+from flydsl.expr.numeric.build import inferred
 from flydsl.expr.numeric.cast import cast, from_python_value
 from flydsl.expr.numeric.classes import Boolean
 from flydsl.expr.numeric.promote import common_class
 from flydsl.ir import current
+from flydsl.ir.trace import active
 
 
 def select(condition: Numeric, true_value: Any, false_value: Any) -> Any:
@@ -26,11 +27,13 @@ def select(condition: Numeric, true_value: Any, false_value: Any) -> Any:
         chosen = t if condition.value else f
         return chosen if chosen.__class__ is c else cast(chosen, c, frame)
     condition = condition if condition.__class__ is Boolean else cast(condition, Boolean, frame)
-    t, f = cast(t, c, frame), cast(f, c, frame)
-    trace = current()
-    loc = trace.locations.at(frame, trace.scope.root)
-    return wrap(c, op1(trace, "arith.select", c.element.mlir, 0, (raw(condition), raw(t), raw(f)), loc))
+    t = t if t.__class__ is c else cast(t, c, frame)
+    f = f if f.__class__ is c else cast(f, c, frame)
+    trace = active.trace or current()
+    scope = trace.scope
+    operands = (raw(condition), raw(t), raw(f))
+    return wrap(c, inferred(trace, "arith.select", operands, scope.locate(frame)), scope)
 
 
 def _scalar(value: Any) -> bool:
-    return not hasattr(value, "numel")
+    return isinstance(value, (Numeric, int, float)) or not hasattr(value, "numel")

@@ -4,10 +4,11 @@ import sys
 
 from flydsl.diag import UnaryUndefined
 from flydsl.expr.numeric.base import Numeric, raw, static, wrap
-from flydsl.expr.numeric.build import constant_of, float_op1, op1
+from flydsl.expr.numeric.build import ambient_attrs, constant_of, inferred
 from flydsl.expr.numeric.classes import Boolean
 from flydsl.expr.numeric.fold import fit
 from flydsl.ir import current
+from flydsl.ir.trace import active
 
 
 def negate(x: Numeric) -> Numeric:
@@ -16,9 +17,10 @@ def negate(x: Numeric) -> Numeric:
     refuse_negation(c)
     if x._scope is None:
         return static(c, fit(c, -x.value))
-    trace = current()
-    loc = trace.locations.at(sys._getframe(2), trace.scope.root)
-    return wrap(c, emit_negate(trace, 0, raw(x), c, loc))
+    trace = active.trace or current()
+    scope = trace.scope
+    loc = scope.locate(sys._getframe(2))
+    return wrap(c, emit_negate(trace, 0, raw(x), c, loc), scope)
 
 
 def refuse_negation(c: type[Numeric]) -> None:
@@ -30,10 +32,9 @@ def refuse_negation(c: type[Numeric]) -> None:
 
 def emit_negate(trace, n: int, v, c: type[Numeric], loc):
     """Build -v for a scalar (n = 0) or `n` elements."""
-    mlir = c.element.mlir
     if c.is_float:
-        return float_op1(trace, "arith.negf", mlir, n, (v,), loc)
-    return op1(trace, "arith.subi", mlir, n, (constant_of(trace, mlir, n, 0), v), loc)
+        return inferred(trace, "arith.negf", (v,), loc, ambient_attrs(trace))
+    return inferred(trace, "arith.subi", (constant_of(trace, c.element.mlir, n, 0), v), loc)
 
 
 def invert(x: Numeric) -> Numeric:
@@ -42,9 +43,10 @@ def invert(x: Numeric) -> Numeric:
     refuse_inversion(c)
     if x._scope is None:
         return static(c, 1 - x.value if c is Boolean else fit(c, ~x.value))
-    trace = current()
-    loc = trace.locations.at(sys._getframe(2), trace.scope.root)
-    return wrap(c, emit_invert(trace, 0, raw(x), c, loc))
+    trace = active.trace or current()
+    scope = trace.scope
+    loc = scope.locate(sys._getframe(2))
+    return wrap(c, emit_invert(trace, 0, raw(x), c, loc), scope)
 
 
 def refuse_inversion(c: type[Numeric]) -> None:
@@ -57,9 +59,8 @@ def refuse_inversion(c: type[Numeric]) -> None:
 
 def emit_invert(trace, n: int, v, c: type[Numeric], loc):
     """Build ~v for a scalar (n = 0) or `n` elements."""
-    mlir = c.element.mlir
     ones = 1 if c is Boolean else -1
-    return op1(trace, "arith.xori", mlir, n, (v, constant_of(trace, mlir, n, ones)), loc)
+    return inferred(trace, "arith.xori", (v, constant_of(trace, c.element.mlir, n, ones)), loc)
 
 
 def absolute(x: Numeric) -> Numeric:
@@ -70,9 +71,10 @@ def absolute(x: Numeric) -> Numeric:
         return static(c, fit(c, abs(x.value)))
     if c.signed is False:
         return x
-    trace = current()
-    loc = trace.locations.at(sys._getframe(2), trace.scope.root)
-    return wrap(c, emit_absolute(trace, 0, raw(x), c, loc))
+    trace = active.trace or current()
+    scope = trace.scope
+    loc = scope.locate(sys._getframe(2))
+    return wrap(c, emit_absolute(trace, 0, raw(x), c, loc), scope)
 
 
 def refuse_absolute(c: type[Numeric]) -> None:
@@ -84,7 +86,6 @@ def refuse_absolute(c: type[Numeric]) -> None:
 
 def emit_absolute(trace, n: int, v, c: type[Numeric], loc):
     """Build |v| of a float or signed integer."""
-    mlir = c.element.mlir
     if c.is_float:
-        return float_op1(trace, "math.absf", mlir, n, (v,), loc)
-    return op1(trace, "math.absi", mlir, n, (v,), loc)
+        return inferred(trace, "math.absf", (v,), loc, ambient_attrs(trace))
+    return inferred(trace, "math.absi", (v,), loc)

@@ -21,7 +21,7 @@ def convert(v: Vector, dtype: Any, rounding_mode: Any) -> Vector:
     if dtype is v.dtype and rounding_mode is None:
         return v
     trace = current()
-    loc = trace.locations.at(sys._getframe(2), trace.scope.root)
+    loc = trace.scope.locate(sys._getframe(2))
     if rounding_mode is not None:
         if not (v.dtype.is_float and dtype.is_float):
             raise RoundingModeNeedsFloats(source=v.dtype.__name__, target=dtype.__name__)
@@ -40,7 +40,7 @@ def bitcast(v: Vector, dtype: Any) -> Vector:
         dtype_text = f"{dtype.__name__} ({dtype.width} bits)"
         raise NotConvertible(value=f"the {bits} bits of {v!r}", dtype=dtype_text, advice=advice)
     n = bits // dtype.width
-    return make(build("vector.bitcast", dtype, n, (raw_vector(v),)), (n,), dtype)
+    return make(build("vector.bitcast", dtype, n, (raw_vector(v),)), (n,), dtype, n)
 
 
 def shuffle(v: Vector, other: Vector, mask: Sequence[int]) -> Vector:
@@ -57,4 +57,4 @@ def shuffle(v: Vector, other: Vector, mask: Sequence[int]) -> Vector:
         raise VectorConstruction(problem=problem, advice=f"use positions from 0 to {total - 1}, at least one")
     attrs = {"mask": ir.DenseI64ArrayAttr.get(positions, current().context)}
     operands = (raw_vector(v), raw_vector(other))
-    return make(build("vector.shuffle", v.dtype, len(positions), operands, attrs), (len(positions),), v.dtype)
+    return make(build("vector.shuffle", v.dtype, len(positions), operands, attrs), (len(positions),), v.dtype, len(positions))

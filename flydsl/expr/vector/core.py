@@ -6,6 +6,7 @@ the same plans as scalars (`numeric.rules`), element by element. Neighbours: `el
 `indexing`, `alias` the classes Float32x4 and the like.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -78,10 +79,10 @@ class Vector(metaclass=VectorMeta):
             )
         self._check(value)
 
-    def _wrap(self, value: ir.Value, shape: Shape, dtype: type[Numeric], n: int = 0) -> None:
+    def _wrap(self, value: ir.Value, shape: Shape, dtype: type[Numeric]) -> None:
         trace = active.trace
         self._scope = OUTSIDE if trace is None else trace.scope or OUTSIDE
-        self.value, self.shape, self.dtype, self.numel = value, shape, dtype, n or numel_of(shape)
+        self.value, self.shape, self.dtype, self.numel = value, shape, dtype, numel_of(shape)
 
     def _check(self, value: Any) -> None:
         n, own = _flat_type(self.value)
@@ -119,7 +120,7 @@ class Vector(metaclass=VectorMeta):
         if not hasattr(elements, "__iter__"):
             problem = f"Vector.from_elements takes a sequence, got {elements.__class__.__name__}"
             raise VectorConstruction(problem=problem, advice="put the elements into a list, or use Vector.filled")
-        items = [from_python_value(e) for e in elements]
+        items = [e if isinstance(e, Numeric) else from_python_value(e) for e in elements]
         if not items:
             raise VectorConstruction(
                 problem="Vector.from_elements requires at least one element", advice="give at least one element"
@@ -127,7 +128,7 @@ class Vector(metaclass=VectorMeta):
         dtype = dtype or items[0].__class__
         _check_dtype(dtype)
         values = tuple(raw(item if item.__class__ is dtype else cast(item, dtype)) for item in items)
-        return make(build("vector.from_elements", dtype, len(values), values), (len(values),), dtype)
+        return make(build("vector.from_elements", dtype, len(values), values), (len(values),), dtype, len(values))
 
     @staticmethod
     def filled_like(template: "Vector", fill_value: Any, dtype: type[Numeric] | None = None) -> "Vector":
@@ -290,10 +291,13 @@ class Vector(metaclass=VectorMeta):
 _new = object.__new__
 
 
-def make(value: ir.Value, shape: Shape, dtype: type[Numeric], n: int = 0) -> Vector:
-    """Return a Vector around a value of its flat type, unchecked. `n`: the number of elements, if at hand."""
+def make(value: ir.Value, shape: Shape, dtype: type[Numeric], n: int = 0, scope: Any = None) -> Vector:
+    """Return a Vector around a value of its flat type, unchecked. `n`, `scope`: its elements and function, if at hand."""
     v = _new(Vector)
-    v._wrap(value, shape, dtype, n)
+    if scope is None:
+        trace = active.trace
+        scope = OUTSIDE if trace is None else trace.scope or OUTSIDE
+    v._scope, v.value, v.shape, v.dtype, v.numel = scope, value, shape, dtype, n or numel_of(shape)
     return v
 
 
@@ -310,14 +314,14 @@ def raw_vector(v: Vector) -> ir.Value:
 
 def splat(value: Any, dtype: type[Numeric], n: int) -> ir.Value:
     """Return `n` equal elements: one scalar, broadcast."""
-    x = from_python_value(value)
+    x = value if value.__class__ is dtype else from_python_value(value)
     return build("vector.broadcast", dtype, n, (raw(x if x.__class__ is dtype else cast(x, dtype)),))
 
 
 def build(name: str, dtype: type[Numeric], n: int, operands: tuple, attrs: dict | None = None) -> ir.Value:
     """Build an op whose result is `n` elements of `dtype` (n = 0: one scalar), at the user's location."""
-    trace = current()
-    loc = trace.loc(1)
+    trace = active.trace or current()
+    loc = trace.locate(sys._getframe(1))
     return create_op(name, result_types(trace, dtype.element.mlir, n), operands, attrs, None, 0, loc, trace.ip).result
 
 

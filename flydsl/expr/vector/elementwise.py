@@ -6,12 +6,12 @@ from functools import cache
 from typing import Any
 
 from flydsl.diag import VectorConstruction
-from flydsl.expr.numeric import Numeric, cast, from_python_value, raw
+from flydsl.expr.numeric import Float32, Numeric, cast, from_python_value, raw
 from flydsl.expr.numeric.base import check_raw
 from flydsl.expr.numeric.build import constant_of, result_types
 from flydsl.expr.numeric.cast import Steps, cast_steps, emit_steps
 from flydsl.expr.numeric.fold import fit
-from flydsl.expr.numeric.promote import COMPARISONS
+from flydsl.expr.numeric.promote import COMPARISONS, class_of_python
 from flydsl.expr.numeric.rules import plan
 from flydsl.expr.numeric.unary import (
     emit_absolute,
@@ -24,13 +24,13 @@ from flydsl.expr.numeric.unary import (
 from flydsl.expr.vector.core import Vector, make, raw_vector
 from flydsl.expr.vector.shape import Shape, broadcast_shapes, flat, numel_of
 from flydsl.ir import current, ir
-from flydsl.ir.trace import create_op
+from flydsl.ir.trace import active, create_op
 
 
 def elementwise(symbol: str, a: Any, b: Any, depth: int = 1) -> Vector:
     """Return `a <symbol> b` element by element; at least one is a Vector. `depth`: frames up to the user's code."""
-    trace = current()
-    loc = trace.locations.at(sys._getframe(depth), trace.scope.root)
+    trace = active.trace or current()
+    loc = trace.scope.locate(sys._getframe(depth))
     if isinstance(a, Vector):
         if isinstance(b, Vector):
             return _two_vectors(trace, symbol, a, b, loc)
@@ -49,6 +49,8 @@ class _VectorPlan:
     to_computed: Steps
     left_steps: tuple[type[Numeric], ...]
     right_steps: tuple[type[Numeric], ...]
+    keeps_left: bool  # a left operand needs no op before the operation
+    keeps_both: bool
 
 
 @cache
@@ -57,7 +59,9 @@ def _vector_plan(symbol: str, left: type[Numeric], right: type[Numeric]) -> _Vec
     to_computed = cast_steps(p.common, p.computed)
     stages = zip(_chain(left, p.left_steps), _chain(right, p.right_steps), strict=True)
     kept = tuple(stage for stage in stages if any(stage))
-    return _VectorPlan(p.emit, p.result, p.common, kept, to_computed, p.left_steps, p.right_steps)
+    keeps_left = not to_computed and not any(steps for steps, _ in kept)
+    keeps_both = keeps_left and not kept
+    return _VectorPlan(p.emit, p.result, p.common, kept, to_computed, p.left_steps, p.right_steps, keeps_left, keeps_both)
 
 
 def _chain(source: type[Numeric], targets: tuple[type[Numeric], ...]) -> list[Steps]:
@@ -66,6 +70,26 @@ def _chain(source: type[Numeric], targets: tuple[type[Numeric], ...]) -> list[St
         steps.append(cast_steps(source, target))
         source = target
     return steps
+
+
+def _without_conversion(symbol: str, v: Vector, other: Any) -> Vector | None:
+    """Return `v <symbol> other` for a Vector of the same shape or a Python number, if the operation is one op; else None."""
+    trace, scope = active.trace, v._scope
+    if trace is None or scope is not trace.scope:
+        return None
+    if other.__class__ is Vector:
+        if scope is not other._scope or v.shape != other.shape:
+            return None
+        p = _vector_plan(symbol, v.dtype, other.dtype)
+        if not p.keeps_both:
+            return None
+        y = other.value
+    else:
+        p = _vector_plan(symbol, v.dtype, Float32 if other.__class__ is float else class_of_python(other))
+        if not p.keeps_left:
+            return None
+        y = constant_of(trace, p.common.element.mlir, v.numel, fit(p.common, other))
+    return make(p.emit(trace, v.value, y, scope.locate(sys._getframe(2))), v.shape, p.result, v.numel, scope)
 
 
 def _two_vectors(trace, symbol: str, a: Vector, b: Vector, loc) -> Vector:
@@ -80,7 +104,7 @@ def _two_vectors(trace, symbol: str, a: Vector, b: Vector, loc) -> Vector:
         x, y = emit_steps(trace, n, x, for_x, loc), emit_steps(trace, n, y, for_y, loc)
     if p.to_computed:
         x, y = emit_steps(trace, n, x, p.to_computed, loc), emit_steps(trace, n, y, p.to_computed, loc)
-    return make(p.emit(trace, n, x, y, loc), shape, p.result, n)
+    return make(p.emit(trace, x, y, loc), shape, p.result, n)
 
 
 def _with_scalar(trace, symbol: str, v: Vector, s: Numeric, loc, scalar_left: bool) -> Vector:
@@ -97,7 +121,7 @@ def _with_scalar(trace, symbol: str, v: Vector, s: Numeric, loc, scalar_left: bo
     y = _lifted(trace, s, p.left_steps if scalar_left else p.right_steps, p.common, n, loc)
     if p.to_computed:
         x, y = emit_steps(trace, n, x, p.to_computed, loc), emit_steps(trace, n, y, p.to_computed, loc)
-    value = p.emit(trace, n, y, x, loc) if scalar_left else p.emit(trace, n, x, y, loc)
+    value = p.emit(trace, y, x, loc) if scalar_left else p.emit(trace, x, y, loc)
     return make(value, v.shape, p.result, n)
 
 
@@ -181,16 +205,23 @@ def absolute(v: Vector) -> Vector:
 
 
 def _unary(emit, v: Vector) -> Vector:
-    trace = current()
+    trace = active.trace or current()
     loc = trace.loc(2)
-    return make(emit(trace, v.numel, raw_vector(v), v.dtype, loc), v.shape, v.dtype)
+    return make(emit(trace, v.numel, raw_vector(v), v.dtype, loc), v.shape, v.dtype, v.numel, trace.scope)
 
 
 _ACCEPTED = (Numeric, int, float, ir.Value)
 
 
+_SIMPLE = (Vector, float, int)
+
+
 def _operator(symbol: str, reverse: bool):
     def operator(self, other):
+        if not reverse and other.__class__ in _SIMPLE:
+            result = _without_conversion(symbol, self, other)
+            if result is not None:
+                return result
         if not isinstance(other, Vector):
             if not isinstance(other, _ACCEPTED) and getattr(other, "shape", None) != ():
                 return NotImplemented

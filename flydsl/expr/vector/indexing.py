@@ -1,15 +1,16 @@
 """`v[...]`: one element by static or run-time index, or the modes which None keeps."""
 
+import sys
 from typing import Any
 
 from flydsl.diag import VectorCoordinate, VectorIndex, VectorIndexKind
 from flydsl.expr.numeric import Index, Numeric, cast, from_python_value, raw, wrap
-from flydsl.expr.numeric.build import result_types
+from flydsl.expr.numeric.build import inferred
 from flydsl.expr.vector.core import Vector, make, raw_vector
 from flydsl.expr.vector.elementwise import DYNAMIC_POSITION, position_attr
 from flydsl.expr.vector.shape import Shape, flat, numel_of, row_major_strides
 from flydsl.ir import current, ir
-from flydsl.ir.trace import create_op
+from flydsl.ir.trace import active, create_op
 
 
 def get_item(v: Vector, index: Any) -> Any:
@@ -39,20 +40,18 @@ def _scalar(index: Any) -> Numeric:
 def _by_scalar(v: Vector, x: Numeric) -> Numeric:
     if x.is_static():
         return _extract(v, _in_range(v, int(x), v.numel, int(x)))
-    trace = current()
-    operands = (raw_vector(v), raw(cast(x, Index)))
-    types = result_types(trace, v.dtype.element.mlir, 0)
+    trace = active.trace or current()
+    frame, scope = sys._getframe(3), trace.scope
+    operands = (raw_vector(v), raw(cast(x, Index, frame)))
     attrs = position_attr(trace, DYNAMIC_POSITION)
-    value = create_op("vector.extract", types, operands, attrs, None, 0, trace.loc(2), trace.ip).result
-    return wrap(v.dtype, value)
+    return wrap(v.dtype, inferred(trace, "vector.extract", operands, trace.locate(frame), attrs), scope)
 
 
 def _extract(v: Vector, position: int) -> Numeric:
-    trace = current()
-    types = result_types(trace, v.dtype.element.mlir, 0)
-    attrs = position_attr(trace, position)
-    value = create_op("vector.extract", types, (raw_vector(v),), attrs, None, 0, trace.loc(2), trace.ip).result
-    return wrap(v.dtype, value)
+    trace = active.trace or current()
+    scope = trace.scope
+    loc = trace.locate(sys._getframe(3))
+    return wrap(v.dtype, inferred(trace, "vector.extract", (raw_vector(v),), loc, position_attr(trace, position)), scope)
 
 
 def _in_range(v: Vector, index: int, extent: int, shown: Any) -> int:
