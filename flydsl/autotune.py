@@ -16,7 +16,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from flydsl.tuning.config import Config
 from flydsl.utils import env
 from flydsl.utils.file import atomic_write
 from flydsl.utils.logger import log
+from flydsl.utils.record import record
 
 __all__ = ["Autotuner", "Config", "autotune", "do_bench"]
 
@@ -35,7 +35,7 @@ ARTIFACT_VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-@dataclass(frozen=True)
+@record
 class _ArtifactRef:
     path: Path
     identity: str  # JSON, sorted

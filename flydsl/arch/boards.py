@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from flydsl.utils.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Board:
     """`compute_units` as HIP counts them (work group processors on RDNA)."""
 

@@ -7,7 +7,6 @@ A deviation names a rule, never single records; `docs/atoms.md` lists the reason
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -30,6 +29,7 @@ from flydsl.layout import (
 )
 from flydsl.layout.int_tuple import coord_add
 from flydsl.layout.layout import from_modes
+from flydsl.utils.record import record
 
 from . import tiled_copy, tiled_mma
 from .copy_ops import BufferCopy
@@ -40,7 +40,7 @@ from .tdm import compute_warp_distribution, padding_codes, warp_coord
 from .tiled_copy import TiledCopy
 
 
-@dataclass(frozen=True)
+@record
 class Deviation:
     """A rule we do not follow: what the reference does, and why not."""
 

@@ -32,6 +32,7 @@ from flydsl.layout.coords import all_indices
 from flydsl.layout.int_tuple import leaves as leaves_of
 from flydsl.layout.int_tuple import unflatten_tuple
 from flydsl.layout.layout import from_modes, layout_modes, on_outer
+from flydsl.utils.record import record
 
 from .copy_ops import CopyAtom
 from .elements import bit_width
@@ -56,7 +57,7 @@ class _Dimension:
     scales: dict[int, int]
 
 
-@dataclass(frozen=True)
+@record
 class _Leaf:
     """A leaf of the tensor's layout; `part` elements of it are in the tile."""
 

@@ -10,8 +10,9 @@ import dis
 import hashlib
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CodeType
+
+from flydsl.utils.record import record
 
 _SHIFTED_GLOBAL = sys.version_info >= (3, 11)  # the low bit of the argument says whether NULL is pushed
 _SHIFTED_ATTRIBUTE = sys.version_info >= (3, 12)
@@ -23,7 +24,7 @@ _CACHE = _OPCODES.get("CACHE", -1)
 Chain = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class CodeReads:
     """`globals`: (name, attribute, attribute...) chains; `imports`: (module, name) of imports inside
     the function; `names`: every global and attribute that it loads."""

@@ -6,7 +6,6 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flydsl.compiler.dispatch import MOST_PATTERNS, buffer
@@ -24,12 +23,13 @@ from flydsl.runtime.kinds import Loaded, current_runtime, suited_to
 from flydsl.targets.base import KernelInfo
 from flydsl.targets.stored_text import run_text
 from flydsl.utils import env
+from flydsl.utils.record import record
 
 if TYPE_CHECKING:
     from flydsl.targets.sim import Program
 
 
-@dataclass(frozen=True)
+@record
 class CodegenRequest:
     """What hints and switches ask of code generation; the target's options are made of it when code is generated."""
 

@@ -21,7 +21,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from flydsl.compiler import worker_pool
@@ -33,11 +33,12 @@ from flydsl.compiler.jit_function import JitFunction
 from flydsl.runtime.device import chip_for, chosen_for, get_rocm_arch
 from flydsl.runtime.host_arrays import common_device
 from flydsl.utils import env
+from flydsl.utils.record import record
 
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
+@record
 class Job:
     """One specialisation: a jit function with arguments, hints and environment variables (such as ARCH)."""
 
@@ -48,7 +49,7 @@ class Job:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class Result:
     """The artifact with its code, or why there is none. `seconds` is the time in the worker."""
 
@@ -129,7 +130,7 @@ _count = itertools.count()
 _batches = itertools.count()
 
 
-@dataclass(frozen=True)
+@record
 class _Order:
     """A job for a worker: its index in the batch that the worker was forked for, else what describes it and the key
     that both must come to."""

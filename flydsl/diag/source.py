@@ -3,8 +3,9 @@
 import linecache
 import os
 import sys
-from dataclasses import dataclass
 from types import CodeType, FrameType
+
+from flydsl.utils.record import record
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -13,7 +14,7 @@ _positions: dict[int, list] = {}
 _keep: list[CodeType] = []  # ids are reused once a code object dies, so those that were looked up stay
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """A place in a source file. Lines and columns are 1-based; `column` 0 means unknown, `end_column` is exclusive."""
 

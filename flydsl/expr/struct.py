@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -49,6 +48,7 @@ from flydsl.expr.protocol import (
 from flydsl.expr.values import shown
 from flydsl.ir import ir
 from flydsl.layout.view import element_bytes
+from flydsl.utils.record import record
 
 _RESERVED = ("replace", "peek", "poke")
 _MISSING = object()
@@ -61,7 +61,7 @@ class CompositeKind(IntEnum):
     Overlay = 1
 
 
-@dataclass(frozen=True)
+@record
 class FieldDef:
     """A field's name and type."""
 

@@ -13,6 +13,8 @@ from functools import partial
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
+from flydsl.utils.record import is_frozen
+
 _NONE, _LIST, _DICT, _OBJECT = range(4)
 _kinds: dict[type, int] = {list: _LIST, dict: _DICT, SimpleNamespace: _OBJECT}
 _CONTAINING = (tuple, FunctionType, partial)  # not changed themselves
@@ -45,7 +47,7 @@ def _mutability_of(cls: type) -> int:
         return _DICT
     if issubclass(cls, (type, ModuleType, FunctionType, MethodType, tuple)) or not hasattr(cls, "__dict__"):
         return _NONE
-    if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
+    if dataclasses.is_dataclass(cls) and is_frozen(cls):
         return _NONE
     foreign = cls.__module__.split(".")[0] in _FOREIGN
     return _NONE if foreign or not cls.__dictoffset__ else _OBJECT

@@ -7,16 +7,16 @@ lines cannot be cut out by indentation (a string that starts in column 0), the w
 
 import ast
 import linecache
-from dataclasses import dataclass
 from types import CodeType, FunctionType
 
 from flydsl.diag import NoSource
+from flydsl.utils.record import record
 
 _HEADER_STARTS = ("def ", "async ", "class ")
 _CLOSERS = (")", "]", "}")
 
 
-@dataclass(frozen=True)
+@record
 class FunctionSource:
     """A parsed definition. `class_name` is the class in whose body it stands, for private names and `super()`."""
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from flydsl.utils.record import record
 
 from . import leaf
 from .compose import canonical_pair, composition, points_within
@@ -82,7 +83,7 @@ _OPERATIONS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Deviation:
     """One row: `broken(operands, result, op)` returns the counterexample of a result as text,
     or None.

@@ -8,10 +8,12 @@ Element values, loads and stores belong to the front end.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from math import gcd
 from typing import Any
+
+from flydsl.utils.record import record
 
 from . import leaf
 from .errors import OperandType
@@ -44,7 +46,7 @@ def _without_hash(x: Any) -> dict:
     return {name: value for name, value in x.__dict__.items() if name != "_hash"}
 
 
-@dataclass(frozen=True)
+@record
 class Ptr:
     """An address of `elem` in `space`; `align_bytes` 0 means the element's own alignment.
 
@@ -100,7 +102,7 @@ class Ptr:
         return f"!fly.ptr<{self.elem}, {self.space}{self.suffix()}>"
 
 
-@dataclass(frozen=True)
+@record
 class MemRef:
     """A layout over a pointer."""
 
@@ -124,7 +126,7 @@ class MemRef:
         return f"!fly.memref<{self.ptr.elem}, {self.ptr.space}, {self.layout}{self.ptr.suffix()}>"
 
 
-@dataclass(frozen=True)
+@record
 class CoordTensor:
     """A layout over a base coordinate or integer: a tensor without memory whose elements are
     base + layout(c).

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from flydsl.utils.logger import log
+from flydsl.utils.record import record
 
 try:
     import fcntl
@@ -71,7 +72,7 @@ class Entry:
         return entry
 
 
-@dataclass(frozen=True)
+@record
 class Stored:
     """A file of the cache as `entries` lists it."""
 

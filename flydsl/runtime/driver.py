@@ -6,12 +6,13 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from flydsl.utils.record import record
 
 _TOPOLOGY = "/sys/class/kfd/kfd/topology/nodes"
 
 
-@dataclass(frozen=True)
+@record
 class DriverGpu:
     """A GPU as the kernel driver lists it; `bus` is PCI's domain:bus:device.function, `unique_id` as `GPU-...` has
     it."""

@@ -7,12 +7,12 @@ import ctypes
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from flydsl.diag import DevicesMixed, HostMemory, TensorDtype, TensorMemory
+from flydsl.utils.record import record
 
 TORCH_ELEMENTS = {
     "float16": "f16",
@@ -41,7 +41,7 @@ NUMPY_ELEMENTS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class HostArray:
     """`address` in bytes, `strides` in elements; `device` is -1 on the host, else the GPU's number. `owner` keeps the
     memory alive."""

@@ -1,10 +1,13 @@
 """`record` gives what `dataclass(frozen=True)` gives; that is the judge here."""
 
+import copy
+import inspect
+import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 
 import pytest
 
-from flydsl.utils.record import record
+from flydsl.utils.record import is_frozen, record
 
 
 def _pair(decorate):
@@ -81,3 +84,50 @@ def test_unhashable_fields_are_refused_by_hash():
     base, *_ = _pair(record)
     with pytest.raises(TypeError, match="unhashable"):
         hash(base([1]))
+
+
+def _signatures(decorate) -> list:
+    @decorate
+    class Rich:
+        """Defaults of all kinds, a keyword-only field and a hook."""
+
+        a: int
+        b: list = field(default_factory=list)
+        c: int = field(default=3, kw_only=True)
+
+        def __post_init__(self):
+            self.b.append(self.a)
+
+    outcomes: list = [list(inspect.signature(Rich).parameters), Rich(1), Rich(1, [5], c=7), Rich(2).b is not Rich(2).b]
+    for arguments, keywords in (((), {}), ((1, [], 3), {}), ((1,), {"d": 4}), ((1,), {"a": 1})):
+        with pytest.raises(TypeError) as error:
+            Rich(*arguments, **keywords)
+        outcomes.append(str(error.value).partition("__init__")[2])
+    return [str(o) for o in outcomes]
+
+
+def test_arguments_are_those_of_a_dataclass():
+    assert _signatures(record) == _signatures(dataclass(frozen=True))
+
+
+def test_copies_and_pickles():
+    for again in (copy.copy(KEPT), copy.deepcopy(KEPT), pickle.loads(pickle.dumps(KEPT))):
+        assert again == KEPT and again is not KEPT
+    with pytest.raises(FrozenInstanceError):
+        del copy.copy(KEPT).a
+
+
+def test_frozen_ones_are_told_apart():
+    assert is_frozen(_Kept) and is_frozen(dataclass(frozen=True)(type("A", (), {})))
+    assert not is_frozen(dataclass(type("B", (), {})))
+
+
+@record
+class _Kept:
+    """At module level, as pickles need it."""
+
+    a: int
+    b: tuple = ()
+
+
+KEPT = _Kept(1, (2,))

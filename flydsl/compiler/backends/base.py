@@ -12,17 +12,17 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from flydsl.compiler.disk import toolchain
 from flydsl.dialects.values import GENERIC, GLOBAL, LLVM_SPACE, REGISTER, SHARED
+from flydsl.utils.record import record
 
 _PROCESS = f"{os.getpid()} of {time.time_ns()}"
 _ADDRESS_SPACES = {**{space: LLVM_SPACE[space] for space in (GENERIC, GLOBAL, SHARED, REGISTER)}, "constant": 4, "private": LLVM_SPACE[REGISTER]}
 
 
-@dataclass(frozen=True)
+@record
 class GPUTarget:
     """What code is generated for: the family of `backend`, its chip `arch`, `warp_size` in lanes."""
 

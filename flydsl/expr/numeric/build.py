@@ -5,12 +5,12 @@ that takes 0.2 us less per op.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from flydsl.expr.fastmath import ambient, attrs_of_bits
 from flydsl.expr.numeric.base import Numeric, static_constant
 from flydsl.ir import ir
 from flydsl.ir.trace import create_op
+from flydsl.utils.record import record
 
 Emitter = Callable[..., ir.Value]  # (trace, x, y, loc)
 
@@ -104,7 +104,7 @@ def _scalar_attr(trace, mlir: str, payload: int | float) -> ir.Attribute:
     return scalar.owner.attributes["value"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BinaryOp:
     """Builder of one op with two operands of one type: `predicate` of a comparison, ambient flags of a float op."""
 

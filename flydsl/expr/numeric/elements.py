@@ -4,10 +4,10 @@ Imports no MLIR. `flydsl.atoms.elements` has the widths again by MLIR spelling f
 together.
 """
 
-from dataclasses import dataclass
+from flydsl.utils.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Element:
     """One scalar type. `signed` is None for floats; signedness lives only here, MLIR integers have none."""
 

@@ -5,7 +5,6 @@ folds when both operands are static and otherwise emits. Vectors use the same pl
 """
 
 import sys
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,12 +18,13 @@ from flydsl.expr.numeric.fold import fit, folder_of
 from flydsl.expr.numeric.promote import ARITHMETIC, BITWISE, COMPARISONS, operation_class, quotient_class
 from flydsl.ir import current, ir
 from flydsl.ir.trace import active, create_op
+from flydsl.utils.record import record
 
 _new = object.__new__
 _getframe = sys._getframe
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """How one operator works on two classes.
 
@@ -300,7 +300,7 @@ def _folding(p: Plan, fit_left: bool = True, fit_right: bool = True) -> Rule:
     return folding
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Operand:
     """How one operand of a plan becomes the value that is computed on.
 

@@ -5,7 +5,6 @@ derives the atom from a tensor and its LDS layout and moves through a coordinate
 `s_wait_tensorcnt`.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from flydsl import atoms
@@ -21,6 +20,7 @@ from flydsl.expr.tensors import Tensor, get_iter, get_layout, make_view
 from flydsl.expr.values import FlyValue, build, wrap
 from flydsl.layout import ComposedLayout, Tile
 from flydsl.layout import Layout as PlainLayout
+from flydsl.utils.record import record
 
 __all__ = [
     "TDM", "TensorLoad", "TensorStore", "WMMAScale", "make_tdm_atom", "make_tiled_tdm_atom", "tdm_partition",
@@ -41,7 +41,7 @@ def TDM(
     return _checked(op)
 
 
-@dataclass(frozen=True)
+@record
 class TensorLoad:
     """Direction of a tiled atom: from the tensor to LDS."""
 
@@ -49,7 +49,7 @@ class TensorLoad:
     direction = "load"
 
 
-@dataclass(frozen=True)
+@record
 class TensorStore:
     """Direction of a tiled atom: from LDS to the tensor."""
 

@@ -7,10 +7,10 @@ function. tests/unit/rocdl/test_table.py compares all rows with the bindings' ow
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from flydsl import arch as chips
+from flydsl.utils.record import record
 
 SIGNATURES: tuple[tuple[str, str], ...] = (
     ("res arg", "cos exp exp2 log rcp rsq sin sqrt tanh"),
@@ -351,7 +351,7 @@ _MEMORY = "alias_scopes:raw noalias_scopes:raw tbaa:raw"
 _JOINED = re.compile(r"(wmma_.*)_((?:fp8|bf8)_(?:fp8|bf8))$")
 
 
-@dataclass(frozen=True)
+@record
 class OpSpec:
     """One instruction. `params` are (Python name, MLIR name, kind); kind "" is an SSA operand, "res" the result type.
 

@@ -5,7 +5,7 @@ unit as copy atoms.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from flydsl.atoms import tdm
@@ -19,6 +19,7 @@ from flydsl.expr.rocdl.words import leaf, replaced, vector_of, word_of, words
 from flydsl.ir import current, emit1, ir
 from flydsl.layout import leaf as algebra
 from flydsl.layout.leaf import Sym
+from flydsl.utils.record import record
 
 PREFETCH_SCOPE_SE = 8
 PREFETCH_SCOPE_DEVICE = 16
@@ -31,7 +32,7 @@ compute_padding_encoding = tdm.compute_padding_encoding
 compute_warp_distribution = tdm.compute_warp_distribution
 
 
-@dataclass(frozen=True)
+@record
 class TDMDescriptor2D:
     """Descriptor of a tile of a two-dimensional tensor: 4 and 8 words."""
 
@@ -39,7 +40,7 @@ class TDMDescriptor2D:
     dgroup1: Any
 
 
-@dataclass(frozen=True)
+@record
 class TDMGatherDescriptor:
     """Descriptor of rows picked by their numbers: 4, 8, 4 and 4 words."""
 

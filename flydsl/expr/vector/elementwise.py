@@ -1,7 +1,6 @@
 """Operators of vectors: the plans of scalars on n elements, with NumPy's broadcasting."""
 
 import sys
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,6 +24,7 @@ from flydsl.expr.vector.core import Vector, make, raw_vector
 from flydsl.expr.vector.shape import Shape, broadcast_shapes, flat, numel_of
 from flydsl.ir import current, ir
 from flydsl.ir.trace import active, create_op
+from flydsl.utils.record import record
 
 
 def elementwise(symbol: str, a: Any, b: Any, depth: int = 1) -> Vector:
@@ -38,7 +38,7 @@ def elementwise(symbol: str, a: Any, b: Any, depth: int = 1) -> Vector:
     return _with_scalar(trace, symbol, b, from_python_value(a), loc, scalar_left=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _VectorPlan:
     """The scalar plan with the conversion ops of both operands, stage by stage; empty stages are left out."""
 

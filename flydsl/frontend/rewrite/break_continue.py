@@ -8,12 +8,12 @@ Dynamic  under a run-time condition or in a run-time loop: a flag per loop. `bre
 """
 
 import ast
-from dataclasses import dataclass
 
 from flydsl.frontend.rewrite.build import assign, constant, load, place
+from flydsl.utils.record import record
 
 
-@dataclass(frozen=True)
+@record
 class LoopFlags:
     """Names of a loop's flags: `skip` ends the iteration, `stop` the loop; one name unless it has both jumps."""
 

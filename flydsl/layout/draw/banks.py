@@ -7,7 +7,6 @@ record (`BankFacts`), which any object with `banks` and `bank_bytes` can fill (`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from flydsl.layout.coords import crd2idx
@@ -16,9 +15,10 @@ from flydsl.layout.draw.picture import Cell, Picture
 from flydsl.layout.errors import OperandType
 from flydsl.layout.int_tuple import as_modes, product
 from flydsl.layout.layout import Layout
+from flydsl.utils.record import record
 
 
-@dataclass(frozen=True)
+@record
 class BankFacts:
     """Banks of the LDS of a chip; gfx942 has 32 of 4 bytes, gfx950 has 64."""
 
@@ -40,7 +40,7 @@ def facts_of(lds: Any, name: str = "") -> BankFacts:
     return BankFacts(lds.banks, lds.bank_bytes, name)
 
 
-@dataclass(frozen=True)
+@record
 class Access:
     """How a wave touches a tile: `tv` maps (lane, value) to the column-major index of the element.
 

@@ -6,7 +6,9 @@ degrees a single blue ramp whose lightness falls, so that grey print keeps the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from flydsl.utils.record import record
 
 TINTS = (
     "#cfe8fa",  # sky blue
@@ -24,7 +26,7 @@ TERMINAL_RAMP = (255, 153, 117, 75, 68, 26, 18)
 DARK_FROM = 5  # ramp steps from here on need light text
 
 
-@dataclass(frozen=True)
+@record
 class Cell:
     """One place: what is written large and small, and its colour.
 
@@ -59,7 +61,7 @@ class Cell:
         return self.ramp and self.tint >= DARK_FROM
 
 
-@dataclass(frozen=True)
+@record
 class Picture:
     """Rows of cells (None: empty place), a title, a caption, and labels of rows and columns."""
 

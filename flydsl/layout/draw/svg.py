@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from html import escape
 
 from flydsl.layout.draw.picture import Cell, Picture
+from flydsl.utils.record import record
 
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 CHAR = 0.61  # width of a monospaced character over its font size
@@ -13,7 +13,7 @@ SMALL_GRID = 16 * 16  # more cells than this get the tighter sizes
 MARGIN = 10
 
 
-@dataclass(frozen=True)
+@record
 class _Sizes:
     """Pixels of one picture."""
 

@@ -1,7 +1,6 @@
 """The engine: one walk that maps every Fly pointer to its target form and hands each Fly op to its rule."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from flydsl.diag import PassFailed
@@ -10,12 +9,13 @@ from flydsl.dialects.values import BUFFER_DESC
 from flydsl.ir import Types, ir
 from flydsl.layout.view import Ptr
 from flydsl.passes.rewriting import Editor, registrar
+from flydsl.utils.record import record
 
 PASS = "convert-fly-to-rocdl"
 _DYNAMIC = -(2**31)  # marks a dynamic index among the constants of llvm.getelementptr
 
 
-@dataclass(frozen=True)
+@record
 class Raw:
     """A converted pointer: an LLVM pointer, or for a buffer its resource and the offset in elements (i32)."""
 

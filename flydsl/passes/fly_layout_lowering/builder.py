@@ -1,6 +1,5 @@
 """Payloads of lowering: integers as SSA values, addresses as a pointer value plus a static offset."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from flydsl import layout as la
@@ -8,6 +7,7 @@ from flydsl.dialects import type_of
 from flydsl.ir import Types, ir
 from flydsl.layout.view import Ptr, add_offset
 from flydsl.passes.rewriting import Editor
+from flydsl.utils.record import record
 
 _ARITH = {
     "add": "arith.addi",
@@ -27,7 +27,7 @@ _ARITH = {
 _COMPARE = {"lt": 2, "eq": 0}
 
 
-@dataclass(frozen=True)
+@record
 class Address:
     """A pointer value and a static offset from it in elements, not yet added."""
 

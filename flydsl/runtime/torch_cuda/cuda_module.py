@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,9 +19,10 @@ from flydsl.runtime.device import get_rocm_arch
 from flydsl.runtime.torch_cuda.graphs import current_capture, forbid_while_capturing, graph_classes
 from flydsl.runtime.torch_cuda.tensors import SimulatedCuda
 from flydsl.targets.sim.streams import order
+from flydsl.utils.record import record
 
 
-@dataclass(frozen=True)
+@record
 class DeviceProperties:
     """The fields of torch's device properties that programs read. Sizes in bytes."""
 

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 
 from flydsl import arch as chips
+from flydsl.utils.record import record
 
 # first match wins; the keys are field names of KernelStats
 _GROUPS: tuple[tuple[str, str], ...] = (
@@ -38,7 +39,7 @@ _MATCHERS = tuple((name, re.compile(pattern)) for name, pattern in _GROUPS)
 _INSTRUCTION = re.compile(r"^\s+((?:s|v|ds|buffer|global|flat|scratch|tensor|cluster|image|tbuffer)_[a-z0-9_]+)")
 
 
-@dataclass(frozen=True)
+@record
 class Loop:
     """An innermost loop: from its label to the branch back. `lines` are its instructions as LLVM prints them."""
 

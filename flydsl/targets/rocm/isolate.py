@@ -11,7 +11,6 @@ import difflib
 import functools
 import importlib
 import re
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -28,9 +27,10 @@ from flydsl.diag.errors.target import (
 from flydsl.targets.rocm import intrinsics, worker
 from flydsl.targets.rocm.guards import ModuleFacts
 from flydsl.targets.rocm.options import CodegenOptions
+from flydsl.utils.record import record
 
 
-@dataclass(frozen=True)
+@record
 class CodegenInput:
     """LLVM IR text and what is needed to generate code from it, again if necessary."""
 

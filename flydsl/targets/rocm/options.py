@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from flydsl.utils.record import record
 
 OptionValue = bool | int | str
 
 
-@dataclass(frozen=True)
+@record
 class CodegenOptions:
     """How LLVM IR is optimised and turned into machine code.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from flydsl.ir import ir
 from flydsl.targets.rocm.compile import Dump, RocmArtifact, compile_lowered
 from flydsl.targets.rocm.options import CodegenOptions
 from flydsl.targets.rocm.to_llvm import PIPELINE
+from flydsl.utils.record import record
 
 
-@dataclass(frozen=True)
+@record
 class RocmTarget:
     """Code generation for one chip; `outputs` are made at once, the others when they are asked for."""
 

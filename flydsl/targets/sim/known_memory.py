@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from flydsl.utils.record import record
 
 MOST = 1024  # arrays that are remembered; the oldest go first
 
 
-@dataclass(frozen=True)
+@record
 class KnownArray:
     """Memory `start`..`end`. `is_alive()`: whether the array still exists; `moment`: when it was first seen.
 

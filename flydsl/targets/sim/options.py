@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from flydsl.targets.sim.trace import Trace
+from flydsl.utils.record import record
 
 CHECKS = ("bounds", "uninit", "race", "barrier", "waits", "undefined", "streams")
 REPORTS = ("banks", "holes", "needless", "stale", "unread")
@@ -25,7 +26,7 @@ def parse_checks(given: str | Iterable[str]) -> frozenset[str]:
     return frozenset(chosen)
 
 
-@dataclass(frozen=True)
+@record
 class Allocation:
     """Memory that a launch may access. `strides` and `shape` are in elements, `itemsize` and `nbytes` in bytes."""
 
@@ -56,7 +57,7 @@ class Allocation:
         return tuple(index) if rest == 0 else None
 
 
-@dataclass(frozen=True)
+@record
 class SimOptions:
     """How a launch runs.
 
@@ -96,7 +97,7 @@ class SimOptions:
         return check in self.checks
 
 
-@dataclass(frozen=True)
+@record
 class LaunchConfig:
     """Geometry of a launch, in workgroups and threads; `stream`: its handle, 0 for the default stream."""
 

@@ -24,6 +24,7 @@ from flydsl.targets.sim.streams import Footprint, order
 from flydsl.targets.sim.trace import Trace
 from flydsl.utils import env
 from flydsl.utils.logger import log
+from flydsl.utils.record import record
 
 NOT_MODELLED = ("time", "caches", "clock and power", "the compiler's instruction order", "several GPUs")
 
@@ -106,7 +107,7 @@ class Totals:
         return "; ".join(parts)
 
 
-@dataclass(frozen=True)
+@record
 class Scope:
     """Settings of one `check` block; None leaves what the environment says."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,12 +20,13 @@ from flydsl.diag import Span
 from flydsl.targets.sim.findings import Finding
 from flydsl.targets.sim.known_memory import known
 from flydsl.targets.sim.options import Allocation
+from flydsl.utils.record import record
 
 Clock = dict[int, int]  # stream -> launches on it that are over
 MOST = 512  # footprints that are kept; the oldest go first
 
 
-@dataclass(frozen=True)
+@record
 class Footprint:
     """The bytes of a tensor that a launch reads or writes.
 
@@ -66,7 +66,7 @@ class Footprint:
         return whole and self.kind in ("write", other.kind) and self.start <= other.start and other.end <= self.end
 
 
-@dataclass(frozen=True)
+@record
 class Past:
     """A footprint of launch number `tick` of a stream; `moment`: when, for the question whether its memory was freed."""
 

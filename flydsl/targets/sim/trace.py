@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from flydsl.utils.record import record
+
 _ASSIGNED = re.compile(r"\s*([A-Za-z_][\w.\[\]]*)\s*(?::[^=]+)?(?:[-+*/%&|^]|//|<<|>>)?=[^=]")
 BREAKPOINT = "@breakpoint "
 
 
-@dataclass(frozen=True)
+@record
 class Trace:
     """Which wave is shown, and the first and last source line. `block` is x, y, z."""
 

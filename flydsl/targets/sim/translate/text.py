@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from flydsl.utils.record import record
 
-@dataclass(frozen=True)
+
+@record
 class KernelText:
     """A translated kernel: everything that a launch needs, as text and numbers.
 

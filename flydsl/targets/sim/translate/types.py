@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+
+from flydsl.utils.record import record
 
 ELEM_BYTES = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8,
@@ -14,7 +15,7 @@ INTS = ("i1", "i8", "i16", "i32", "i64")
 FLOATS = ("f16", "bf16", "f32", "f64")
 
 
-@dataclass(frozen=True)
+@record
 class IrType:
     """A scalar (`n` None), a 1-D vector of `n` elements, or a struct.
 
