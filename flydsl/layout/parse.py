@@ -198,8 +198,8 @@ def _pointer_type(c: _Text, name: str) -> Any:
     while c.accept(","):
         if c.accept("align<"):
             align = c.integer()
-            if align <= 0 or align % element_bytes(elem):
-                raise c.fail(f"a multiple of the {element_bytes(elem)} bytes of {elem}")
+            if align <= 0 or (align % element_bytes(elem) and element_bytes(elem) % align):
+                raise c.fail(f"a multiple or a divisor of the {element_bytes(elem)} bytes of {elem}")
             c.expect(">")
         elif name == "memref" and layout is None:
             layout = _value(c)

@@ -94,8 +94,8 @@ class Ptr:
         return _without_hash(self)
 
     def suffix(self) -> str:
-        """Return the printed alignment and swizzle."""
-        align = f", align<{self.align_bytes}>" if self.align_bytes > element_bytes(self.elem) else ""
+        """Return the printed alignment and swizzle; a recast to wider elements leaves an alignment below the element's."""
+        align = f", align<{self.align_bytes}>" if self.align_bytes != element_bytes(self.elem) else ""
         return align + (f", {self.swizzle}" if self.swizzle is not None else "")
 
     def __str__(self) -> str:

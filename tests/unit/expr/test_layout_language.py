@@ -8,6 +8,7 @@ from kernel_trace import A, B, P, kernel, ops
 import flydsl.expr as fx
 from flydsl import layout as la
 from flydsl.atoms import tiled_copy as tc
+from flydsl.dialects.fly.types import type_of, value_of
 from flydsl.expr.carrying import can_continue, flat_types, flatten, from_values
 from flydsl.expr.copying import adjacent_step
 from flydsl.expr.int_tuples import from_leaves
@@ -96,6 +97,14 @@ def test_flatten_and_rebuild(text):
         assert [v.type for v in flat] == flat_types(plain, trace.types)
         again = from_values(plain, flat)
         assert (again.plain, type(again)) == (plain, type(x))
+
+
+def test_types_tell_alignments_apart():
+    pointers = [parse(f"!fly.ptr<f16, shared{align}>") for align in ("", ", align<1>", ", align<4>")]
+    with kernel() as (trace, _args):
+        types = [type_of(p, trace.context) for p in pointers]
+        assert len(set(types)) == 3
+        assert [value_of(t).align_bytes for t in types] == [2, 1, 4]
 
 
 def test_register_memory_is_not_carried():

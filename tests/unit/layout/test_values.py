@@ -45,6 +45,8 @@ from flydsl.layout import Basis, Layout, Swizzle, Sym, Tile
         "!fly.ptr<f16, shared, S<3,3,3>>",
         "!fly.coord_tensor<(0,?{div=4}), (4,8):(1E0,1E1)>",
         "!fly.ptr<f8E4M3FNUZ, global, align<4>>",
+        "!fly.ptr<f32, shared, align<1>>",  # i8 recast to wider elements
+        "!fly.memref<f16, global, 4:1, align<1>>",
     ],
 )
 def test_parse_prints_back(text):
