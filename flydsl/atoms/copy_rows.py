@@ -192,22 +192,21 @@ _BUFFER_ATOMIC_ISA: dict[tuple[str, str], dict[str, str]] = {
 }
 
 
-def _atomic_mnemonic(names: dict[str, str], arch: str) -> str:
-    """Return the chip's name of a buffer atomic, "" when it has none."""
-    chip = chips.get(arch)
+def buffer_atomic_mnemonic(instruction: str, kind: str, arch: str) -> str:
+    """Return the chip's name of the buffer atomic `instruction` ("fadd", ...) on `kind` ("v2f16", ...), "" when it has none."""
+    names, chip = _BUFFER_ATOMIC_ISA.get((instruction, kind), {}), chips.get(arch)
     return next((name for feature, name in names.items() if chip.has(feature)), "")
 
 
 def _buffer_atomic(op: BufferAtomic, arch: str) -> CopyRow:
     data, name = storage(op.elem), op.instruction
-    names = _BUFFER_ATOMIC_ISA.get((name, mangled(data)), {})
     return CopyRow(
         op.key,
         f"rocdl.raw.ptr.buffer.atomic.{name}",
         f"llvm.amdgcn.raw.ptr.buffer.atomic.{name}.{mangled(data)}",
         llvm_type(data),
         f"{llvm_type(data)} _, ptr addrspace(8) _, i32 _, i32 0, i32 0",
-        _atomic_mnemonic(names, arch),
+        buffer_atomic_mnemonic(name, mangled(data), arch),
     )
 
 
@@ -219,8 +218,8 @@ def require_instruction(op: CopyOp, found: CopyRow, arch: str) -> CopyRow:
     if found.isa == "":
         kinds = tuple(
             kind
-            for (name, kind), names in _BUFFER_ATOMIC_ISA.items()
-            if name == found.rocdl.rsplit(".", 1)[1] and _atomic_mnemonic(names, arch)
+            for name, kind in _BUFFER_ATOMIC_ISA
+            if name == found.rocdl.rsplit(".", 1)[1] and buffer_atomic_mnemonic(name, kind, arch)
         )
         raise UnsupportedAtomic(atom=op.short, op=op.op, elem=op.elem, supported=kinds)
     return found

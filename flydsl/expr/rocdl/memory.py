@@ -3,6 +3,8 @@
 from typing import Any
 
 from flydsl import arch as chips
+from flydsl.atoms.copy_rows import buffer_atomic_mnemonic
+from flydsl.atoms.elements import mangled
 from flydsl.diag import IntrinsicNotOnChip, RocdlOperand
 from flydsl.expr.rocdl.build import builder
 from flydsl.expr.rocdl.values import chip, const_i32, i32, operand, require, static_int
@@ -42,25 +44,19 @@ def _atomic(kind: str, args: tuple, aux: Any, rest: dict) -> Any:
     )
 
 
-# Types that only some chips add or compare in memory -> the features of those; others take i32, i64, f32 (fmax: f64).
-_ATOMIC_TYPES = {
-    ("fadd", "vector<2xf16>"): ("bf16_global_atomics",),
-    ("fadd", "vector<2xbf16>"): ("mfma_double_k", "wmma_gfx12", "wmma_gfx1250"),
-    ("fmax", "f32"): ("wmma",),
-    ("fmax", "f64"): ("mfma",),
-}
-
-
 def _check_atomic_type(kind: str, type_: str) -> None:
     """Refuse an atomic on a type that the current chip does not have.
 
     Raises   IntrinsicNotOnChip
     """
-    features = _ATOMIC_TYPES.get((kind, type_))
-    if features is not None and not any(chip().has(f) for f in features):
-        having = [name for name in chips.names() if any(chips.get(name).has(f) for f in features)]
+
+    def is_on(name: str) -> bool:
+        return bool(buffer_atomic_mnemonic(kind, mangled(type_), name))
+
+    if not is_on(chip().name):
+        having = ", ".join(name for name in chips.names() if is_on(name))
         name = f"rocdl.raw_ptr_buffer_atomic_{kind} of {type_}"
-        raise IntrinsicNotOnChip(name=name, arch=chip().name, chips_text=", ".join(having))
+        raise IntrinsicNotOnChip(name=name, arch=chip().name, chips_text=having or "no chip")
 
 
 def raw_ptr_buffer_atomic_fadd(*args: Any, aux: Any = None, **rest: Any) -> Any:

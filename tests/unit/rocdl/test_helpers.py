@@ -154,6 +154,32 @@ def test_raw_buffer_memory(body):
     ]
 
 
+# What LLVM 22 selects an instruction for (llc on the intrinsic): chips that have it, of the five.
+SELECTED = {
+    ("fadd", "f32"): "gfx942 gfx950 gfx1250 gfx1201 gfx1100",
+    ("fadd", "f64"): "gfx942 gfx950 gfx1250",
+    ("fadd", "vector<2xf16>"): "gfx942 gfx950 gfx1250 gfx1201",
+    ("fadd", "vector<2xbf16>"): "gfx950 gfx1250 gfx1201",
+    ("fmax", "f32"): "gfx1250 gfx1201 gfx1100",
+    ("fmax", "f64"): "gfx942 gfx950 gfx1250",
+    ("smax", "i64"): "gfx942 gfx950 gfx1250 gfx1201 gfx1100",
+    ("umin", "i16"): "",
+}
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950", "gfx1250", "gfx1201", "gfx1100"])
+@pytest.mark.parametrize(("kind", "type_"), SELECTED)
+def test_buffer_atomics_by_chip(body, kind, type_, arch):
+    with body(arch, "!llvm.ptr<8>", "i32", type_) as b:
+        rsrc, i, x = b.args
+        instruction = getattr(rocdl, f"raw_ptr_buffer_atomic_{kind}")
+        if arch in SELECTED[kind, type_].split():
+            instruction(x, rsrc, i, 0)
+            return
+        with pytest.raises(IntrinsicNotOnChip, match=f"raw_ptr_buffer_atomic_{kind} of {type_}.* is not available on {arch}"):
+            instruction(x, rsrc, i, 0)
+
+
 def test_dma_widths_depend_on_the_chip(body):
     with body("gfx942", "!llvm.ptr<8>", "!llvm.ptr<3>", "i32") as b:
         with pytest.raises(RocdlOperand, match="1, 2, 4 bytes on gfx942, got 16"):
