@@ -32,6 +32,13 @@ def test_numbers_and_constants() -> None:
     assert out.tolist() == [7.0, 1.25, 3.0]
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_a_float_are_infinite_as_in_c() -> None:
+    out = np.zeros(3)
+    show(out, 0, 1e300, 0, "constant")
+    assert out.tolist() == [0.0, np.inf, 0.0] and ctypes.c_float(1e300).value == np.inf
+
+
 @flyc.kernel
 def pointer_kernel(p: fx.Pointer, out: fx.Tensor, n: fx.Int32):
     i = fx.thread_idx.x

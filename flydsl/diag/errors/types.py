@@ -9,6 +9,7 @@ __all__ = [
     "DynamicToPython",
     "FloatHasNoInteger",
     "FloatIsInfinite",
+    "IntegerBeyondFloat",
     "LeafNotInteger",
     "ModeMissing",
     "NarrowFloatOperand",
@@ -75,6 +76,13 @@ class FloatIsInfinite(UserError, OverflowError):
     what = "float infinity is not representable as integer"
     why = "the constant is converted while the kernel is traced, and an infinity has no integer value"
     fix = "use the largest value of the integer type"
+
+
+class IntegerBeyondFloat(UserError, OverflowError):
+    code = "FLY_INTEGER_BEYOND_FLOAT"
+    what = "an integer of {bits} bits is too large for {dtype}"
+    why = "constants are held as Python floats while the kernel is traced, whose largest value is about 2**1024"
+    fix = 'write float("inf"), or a number that the type holds'
 
 
 class BareIntegerToFloat(UserError, ValueError):

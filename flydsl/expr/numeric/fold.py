@@ -7,7 +7,7 @@ Floats are not rounded to the class's width: a static Float32(0.1) holds Python'
 import operator
 from collections.abc import Callable
 
-from flydsl.diag import FloatHasNoInteger, FloatIsInfinite, NegativeShift, StaticDivisionByZero, StaticOverflow
+from flydsl.diag import FloatHasNoInteger, FloatIsInfinite, IntegerBeyondFloat, NegativeShift, StaticDivisionByZero, StaticOverflow
 from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.numeric.classes import Boolean, Index
 
@@ -18,9 +18,13 @@ def fit(c: type[Numeric], value: Payload | bool) -> Payload:
     """Return `value` as the payload of class `c`: a C conversion.
 
     Raises   FloatHasNoInteger, FloatIsInfinite: a float without integer value
+             IntegerBeyondFloat: an integer above the largest float
     """
     if c.is_float:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise IntegerBeyondFloat(bits=int(value).bit_length(), dtype=c.__name__) from None
     if c is Boolean:
         return 1 if value else 0
     if value.__class__ is float:

@@ -318,4 +318,5 @@ def typed_argument(value: Any, param: tuple[str, str, int | None]) -> Any:
     if elem in ("i8", "i16", "i32", "i64"):
         bits = int(elem[1:])
         return dtype((int(value) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
-    return dtype(value)
+    with np.errstate(over="ignore"):  # as C converts: beyond the largest number is infinity
+        return dtype(value)

@@ -167,6 +167,7 @@ DYNAMIC_USES = {
     "static zero": (lambda n: Int32(1) // Int32(0), ZeroDivisionError, "integer division by zero"),
     "nan": (lambda n: Int32(float("nan")), ValueError, "float NaN is not representable as integer"),
     "inf": (lambda n: Int32(float("inf")), OverflowError, "float infinity is not representable as integer"),
+    "beyond a float": (lambda n: Float32(10**400), OverflowError, "an integer of 1329 bits is too large for Float32"),
     "narrow floats": (
         lambda n: Float8E4M3FN(1.0) + CLASSES["Float8E5M2"](1.0),
         ValueError,
