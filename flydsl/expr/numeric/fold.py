@@ -7,7 +7,14 @@ Floats are not rounded to the class's width: a static Float32(0.1) holds Python'
 import operator
 from collections.abc import Callable
 
-from flydsl.diag import FloatHasNoInteger, FloatIsInfinite, IntegerBeyondFloat, NegativeShift, StaticDivisionByZero, StaticOverflow
+from flydsl.diag import (
+    FloatHasNoInteger,
+    FloatIsInfinite,
+    IntegerBeyondFloat,
+    NegativeShift,
+    StaticDivisionByZero,
+    StaticOverflow,
+)
 from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.numeric.classes import Boolean, Index
 
