@@ -5,6 +5,7 @@ import numpy as np
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
+from flydsl.utils import env
 
 TILE = 64
 PAD = 1  # a padded row starts in the next bank, so that columns are free of conflicts
@@ -50,9 +51,12 @@ def main() -> None:
             src = rng.standard_normal((m, n), dtype=np.float32)
             dst = np.full((n, m), np.nan, np.float32)
             launch(src, dst, m, n, along_rows)
+            order = "along rows" if along_rows else "along columns"
+            if env.compile.compile_only:
+                print(f"compiled transpose {m}x{n} through LDS, {order}")
+                continue
             error = np.abs(dst.astype(np.float64) - src.T).max()
             assert error == 0, f"{m}x{n}: error {error}"
-            order = "along rows" if along_rows else "along columns"
             print(f"PASS transpose {m}x{n} through LDS, {order}: worst error {error:.1e}")
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
+from flydsl.utils import env
 
 BLOCK = 256
 LOG2E = 1.4426950408889634
@@ -101,6 +102,9 @@ def main() -> None:
         y = np.full((m, n), np.nan, dtype)
         widest = 16 // x.itemsize
         softmax(x, y, m, n, widest if n % widest == 0 else 1)
+        if env.compile.compile_only:
+            print(f"compiled softmax {m}x{n} {np.dtype(dtype).name}")
+            continue
         error = np.abs(y.astype(np.float64) - reference(x)).max()
         bound = 1e-6 if dtype is np.float32 else 2e-3
         assert error <= bound, f"{m}x{n} {np.dtype(dtype)}: error {error}"

@@ -8,6 +8,7 @@ from PIL import Image
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
+from flydsl.utils import env
 
 TILE, RADIUS = 16, 2
 HALO = TILE + 2 * RADIUS
@@ -55,6 +56,9 @@ def main() -> None:
     image = np.ascontiguousarray(image)
     out = np.full_like(image, np.nan)
     launch(image, out, *image.shape)
+    if env.compile.compile_only:
+        print(f"compiled blur {image.shape[0]}x{image.shape[1]}")
+        return
     error = np.abs(out - reference(image)).max()
     assert error <= 1e-3, f"error {error}"
     path = pathlib.Path(__file__).with_suffix(".png")

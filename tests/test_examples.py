@@ -24,6 +24,17 @@ def test_example(example: pathlib.Path, arch: str) -> None:
     assert lines and all(line.startswith("PASS") for line in lines), out.stdout
 
 
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
+def test_example_is_only_compiled(example: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    env = {**os.environ, "ARCH": "gfx950", "COMPILE_ONLY": "1", "FLYDSL_DUMP_IR": "1", "FLYDSL_DUMP_DIR": str(tmp_path)}
+    out = subprocess.run([sys.executable, str(example)], env=env, capture_output=True, text=True, cwd=ROOT)
+    assert out.returncode == 0, out.stderr[-3000:]
+    lines = [line for line in out.stdout.splitlines() if not line.endswith("in the simulator") and "] dump " not in line]
+    assert lines and all(line.startswith("compiled") for line in lines), out.stdout
+    assert "COMPILE_ONLY is set: kernels are compiled for gfx950 and not launched" in out.stderr or "08_wmma" in example.name
+    assert list(tmp_path.rglob("*_final_isa.s"))
+
+
 def test_readme_kernel() -> None:
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
     path = ROOT / "tests" / "_readme_kernel.py"

@@ -33,7 +33,7 @@ from flydsl.runtime.host_arrays import HostArray, common_device
 from flydsl.runtime.kinds import current_runtime, suited_to
 from flydsl.utils import env
 from flydsl.utils.collector import paused_collector
-from flydsl.utils.logger import log
+from flydsl.utils.logger import log, say_once
 
 
 def _flydsl_key() -> str:
@@ -146,6 +146,7 @@ class JitFunction:
     def _launch_compiled(self, arguments: Sequence[tuple[str, JitArgument]], args: tuple) -> None:
         artifact = self.artifact_for(arguments)
         if env.compile.compile_only:
+            _say_not_launched()
             return
         self.launch(artifact, arguments)
         if not ambient.stack and env.runtime.enable_cache and _has_fast_path(arguments):
@@ -270,6 +271,7 @@ class JitFunction:
         arguments = self._wrapped(self.positional(args, kwargs))
         artifact = self.artifact_for(arguments)
         if env.compile.compile_only:
+            _say_not_launched()
             return None
         if (args or kwargs) and not any(_is_placeholder(argument) for _, argument in arguments):
             self.launch(artifact, arguments)
@@ -377,6 +379,10 @@ class CompileCallable:
         except Exception as e:
             __tracebackhide__ = True
             raise trimmed(e)  # noqa: B904  (the same error)
+
+
+def _say_not_launched() -> None:
+    say_once(f"COMPILE_ONLY is set: kernels are compiled for {target_arch()} and not launched, their outputs stay as they are")
 
 
 def _is_placeholder(argument: JitArgument) -> bool:

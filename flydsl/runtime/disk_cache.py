@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flydsl.utils.logger import log
+from flydsl.utils.logger import say_once
 from flydsl.utils.record import record
 
 try:
@@ -103,10 +103,10 @@ class DiskCache:
         except FileNotFoundError:
             return None
         except PermissionError as e:
-            _say(f"cache: {e}")
+            say_once(f"cache: {e}", notice=False)
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
-            _say(f"cache: {path} is ignored: {e}")
+            say_once(f"cache: {path} is ignored: {e}", notice=False)
             _remove(path)
             return None
         _touch(path)
@@ -125,7 +125,7 @@ class DiskCache:
         except OSError as e:
             if temporary is not None:
                 _remove(Path(temporary))
-            _say(f"cache: nothing is stored in {self.folder}: {e}")
+            say_once(f"cache: nothing is stored in {self.folder}: {e}", notice=False)
             return False
         self.trim()
         return True
@@ -158,7 +158,7 @@ class DiskCache:
                 return handle
             except BlockingIOError:
                 if time.monotonic() > end:
-                    _say(f"cache: {path} is held by another process for {timeout_s:.0f} s; compiling without it")
+                    say_once(f"cache: {path} is held by another process for {timeout_s:.0f} s; compiling without it", notice=False)
                     os.close(handle)
                     return None
                 time.sleep(0.01)  # flock has no time limit of its own
@@ -272,12 +272,3 @@ def _touch(path: Path) -> None:
             os.utime(path)
     except OSError:
         pass
-
-
-_said: set[str] = set()
-
-
-def _say(text: str) -> None:
-    if text not in _said:
-        _said.add(text)
-        log.warning(text)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from flydsl.utils import env
-from flydsl.utils.logger import log
+from flydsl.utils.logger import say_once
 
 
 class Loaded(Protocol):
@@ -55,7 +55,6 @@ class Runtime(Protocol):
 
 
 _kinds: dict[str, Callable[[], Runtime]] = {}
-_said: set[str] = set()
 
 
 def register_runtime(name: str, make: Callable[[], Runtime]) -> None:
@@ -143,10 +142,3 @@ def _has_amd_gpu() -> bool:
 def current_runtime() -> Runtime:
     """Return the runtime in force."""
     return _kinds[runtime_kind()]()
-
-
-def say_once(text: str) -> None:
-    """Log a line the first time."""
-    if text not in _said:
-        _said.add(text)
-        log.warning(text)

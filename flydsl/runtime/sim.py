@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from flydsl.diag.errors.simulator import SimFindings
-from flydsl.runtime.kinds import say_once
 from flydsl.runtime.known_arrays import remember
 from flydsl.targets.sim import Allocation, session
 from flydsl.targets.sim.known_memory import known as known_memory
+from flydsl.utils.logger import say_once
 
 _by_address: dict[int, tuple[str, Any]] = {}
 _providers: list[Callable[[], Iterable[Allocation]]] = []

@@ -17,7 +17,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from flydsl.runtime import disk_cache
+from flydsl.utils import logger
 
 HEAD = """
     import enum, dataclasses, functools, operator, types, collections
@@ -459,7 +459,7 @@ def stored(module: ModuleType) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_change_is_seen(name, names, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FLYDSL_RUNTIME_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(disk_cache, "_said", set())
+    monkeypatch.setattr(logger, "_said", set())
     case, modules = CASES[name], Modules(tmp_path / "modules")
     module, library = modules.load(case, names)
     assert stored(module) == stored(module) == case.before

@@ -18,6 +18,7 @@ from flydsl.diag import FlyError
 from flydsl.runtime import disk_cache
 from flydsl.runtime.disk_cache import DiskCache, Entry
 from flydsl.runtime.stored_artifact import HOST, SIM
+from flydsl.utils import logger
 
 SOURCE = """
     import flydsl.compiler as flyc
@@ -64,7 +65,7 @@ def cache_dir(tmp_path, monkeypatch):
     """An empty cache in force."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("FLYDSL_RUNTIME_CACHE_DIR", str(folder))
-    monkeypatch.setattr(disk_cache, "_said", set())
+    monkeypatch.setattr(logger, "_said", set())
     return folder
 
 

@@ -33,6 +33,7 @@ from flydsl.diag import (
 from flydsl.runtime import driver, exported, kinds, rocm
 from flydsl.runtime.host_arrays import HostArray
 from flydsl.targets.rocm import hip
+from flydsl.utils import logger
 
 msgpack = pytest.importorskip("msgpack", reason="msgpack is not installed")
 elffile = pytest.importorskip("elftools.elf.elffile", reason="pyelftools is not installed")
@@ -596,7 +597,7 @@ def test_host_tensors_are_refused_on_machines_of_several_chips(stub, monkeypatch
 def auto(stub, monkeypatch):
     monkeypatch.setenv("FLYDSL_RUNTIME_KIND", "auto")
     monkeypatch.setattr(kinds, "_has_amd_gpu", lambda: True)
-    monkeypatch.setattr(kinds, "_said", set())
+    monkeypatch.setattr(logger, "_said", set())
     return stub
 
 
