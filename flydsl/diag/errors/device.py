@@ -6,6 +6,7 @@ __all__ = [
     "DeviceChip",
     "DevicesMixed",
     "HipFailed",
+    "HipUnusable",
     "HostMemory",
     "KernelArguments",
     "MissingHip",
@@ -21,6 +22,13 @@ class MissingHip(MissingTool, ImportError):
     what = "the HIP runtime library (libamdhip64.so) is not found"
     why = "launching on an AMD GPU goes through it; looked for {tried}"
     fix = "install ROCm or a ROCm build of torch, set ROCM_PATH, or run in the simulator: FLYDSL_RUNTIME_KIND=sim"
+
+
+class HipUnusable(MissingHip):
+    code = "FLY_HIP_LIBRARY"
+    what = "{library} cannot be used as the HIP runtime library: {problem}"
+    why = "launching on an AMD GPU goes through its functions, and no other libamdhip64.so was found"
+    fix = "repair or remove the file, set ROCM_PATH to a ROCm installation, or run in the simulator: FLYDSL_RUNTIME_KIND=sim"
 
 
 class HipFailed(UserError, RuntimeError):

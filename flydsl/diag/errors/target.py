@@ -14,6 +14,7 @@ __all__ = [
     "KernelAttributeBad",
     "LdsLimit",
     "LinkFailed",
+    "LinkerPath",
     "LlvmOptionBad",
     "LlvmRejected",
     "MathUnsupported",
@@ -56,14 +57,21 @@ class MissingLinker(MissingTool, FileNotFoundError):
     code = "FLY_NO_LINKER"
     what = "no linker for AMD code objects: ld.lld was not found"
     why = "searched: {searched_text}"
-    fix = "pip install 'flydsl[hsaco]' (brings ld.lld in the ziglang wheel), or set FLYDSL_LLD to an ld.lld"
+    fix = "pip install ziglang (its wheel holds an ld.lld), or set FLYDSL_LLD to an ld.lld"
+
+
+class LinkerPath(MissingLinker):
+    code = "FLY_LINKER_PATH"
+    what = "FLYDSL_LLD={path} is not an executable file"
+    why = "it names the linker of AMD code objects, and no other one is looked for"
+    fix = "set it to an ld.lld, or unset it; where none is installed, pip install ziglang brings one"
 
 
 class MissingAssembler(MissingTool, FileNotFoundError):
     code = "FLY_NO_ASSEMBLER"
     what = "no AMDGPU assembler was found, which kernel `{kernel}` needs for its inline assembly"
     why = "llvmlite has none; searched: {searched_text}"
-    fix = "pip install 'flydsl[hsaco]' (brings clang in the ziglang wheel), or set ROCM_PATH to a ROCm installation"
+    fix = "pip install ziglang (its wheel holds a clang), or set ROCM_PATH to a ROCm installation"
 
 
 class AssemblyRejected(UserError, ValueError):

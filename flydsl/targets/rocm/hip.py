@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from flydsl.diag import HipFailed, MissingHip
+from flydsl.diag import HipFailed, HipUnusable, MissingHip
 
 _P = ctypes.c_void_p
 _PP = ctypes.POINTER(_P)
@@ -90,25 +90,38 @@ def candidates() -> Iterator[str]:
 def library() -> ctypes.CDLL:
     """Return the loaded library with its functions declared.
 
-    Raises   MissingHip: it is nowhere; lists where it was looked for
+    Raises   MissingHip: it is nowhere; lists where it was looked for. HipUnusable: a file is there and is no HIP library
     """
-    tried = []
+    absent, unusable = [], []
     for name in candidates():
         try:
-            lib = ctypes.CDLL(name)
-        except OSError:
-            tried.append(name)
-            continue
-        for function, arguments in _SIGNATURES.items():
+            return _declared(ctypes.CDLL(name))
+        except OSError as e:
+            (absent if _is_absent(name, str(e)) else unusable).append((name, str(e)))
+        except AttributeError as e:  # the loader names the function that is not there
+            unusable.append((name, str(e)))
+    if unusable:
+        path, problem = unusable[0]
+        raise HipUnusable(library=path, problem=problem)
+    raise MissingHip(tried=", ".join(dict.fromkeys(name for name, _ in absent)))
+
+
+def _is_absent(name: str, problem: str) -> bool:
+    """Return whether a library could not be loaded because it is not there; a library that it needs may be missing, too."""
+    return not os.path.exists(name) if os.sep in name else name in problem and "no such file" in problem.lower()
+
+
+def _declared(lib: ctypes.CDLL) -> ctypes.CDLL:
+    """Declare the functions of a library and return it. AttributeError: one of those that launches need is missing."""
+    for function, arguments in _SIGNATURES.items():
+        bound = getattr(lib, function)
+        bound.argtypes, bound.restype = arguments, _I
+    for function, arguments in _OPTIONAL.items():
+        if hasattr(lib, function):
             bound = getattr(lib, function)
             bound.argtypes, bound.restype = arguments, _I
-        for function, arguments in _OPTIONAL.items():
-            if hasattr(lib, function):
-                bound = getattr(lib, function)
-                bound.argtypes, bound.restype = arguments, _I
-        lib.hipGetErrorName.restype = lib.hipGetErrorString.restype = ctypes.c_char_p
-        return lib
-    raise MissingHip(tried=", ".join(dict.fromkeys(tried)))
+    lib.hipGetErrorName.restype = lib.hipGetErrorString.restype = ctypes.c_char_p
+    return lib
 
 
 def check(status: int, call: str) -> None:
@@ -120,7 +133,7 @@ def check(status: int, call: str) -> None:
 
 
 def device_count() -> int:
-    """Return how many AMD GPUs HIP finds; 0 where there is no HIP library."""
+    """Return how many AMD GPUs HIP finds; 0 where there is no HIP library that works."""
     try:
         lib = library()
     except MissingHip:

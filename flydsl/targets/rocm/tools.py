@@ -17,7 +17,7 @@ import weakref
 from pathlib import Path
 from typing import NamedTuple
 
-from flydsl.diag.errors.target import AssemblyRejected, LinkFailed, MissingAssembler, MissingLinker
+from flydsl.diag.errors.target import AssemblyRejected, LinkerPath, LinkFailed, MissingAssembler, MissingLinker
 
 _LLD_NAMES = ("ld.lld", "ld.lld-22", "ld.lld-21", "ld.lld-20", "ld.lld-19", "lld")
 _CLANG_NAMES = ("clang-22", "clang-21", "clang-20", "clang-19", "clang")
@@ -46,7 +46,7 @@ def _zig() -> str | None:
 def find_linker() -> Tool:
     """Return the linker.
 
-    Raises   MissingLinker: lists every place that was searched
+    Raises   MissingLinker: lists every place that was searched; LinkerPath: FLYDSL_LLD is no program
     """
     return _find_linker(os.environ.get("FLYDSL_LLD", ""), os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", ""))
 
@@ -54,8 +54,8 @@ def find_linker() -> Tool:
 @functools.lru_cache(maxsize=8)
 def _find_linker(override: str, rocm: str, path: str) -> Tool:
     if override:
-        if not os.access(override, os.X_OK):
-            raise MissingLinker(searched_text=f"FLYDSL_LLD={override}, which is not an executable file")
+        if not (os.path.isfile(override) and os.access(override, os.X_OK)):
+            raise LinkerPath(path=override)
         return Tool((override,), "FLYDSL_LLD")
     if rocm and os.access(found := os.path.join(rocm, "llvm", "bin", "ld.lld"), os.X_OK):
         return Tool((found,), "ROCM_PATH")

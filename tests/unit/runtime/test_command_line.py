@@ -3,6 +3,8 @@
 import argparse
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
@@ -163,3 +165,84 @@ def test_machine_code_does_not_go_to_a_terminal(monkeypatch, tmp_path):
 def test_doctor_says_what_the_environment_has_wrong(tmp_path, variables, status, text):
     found, out, err = texts(flydsl("doctor", cwd=tmp_path, **{"ARCH": "gfx942", **variables}))
     assert text in out and (found, err) == (status, ""), out
+
+
+def doctor(folder: pathlib.Path, **variables: str) -> tuple[int, str]:
+    status, out, err = texts(flydsl("doctor", cwd=folder, **{"ARCH": "gfx942", **variables}))
+    assert err == "", err
+    return status, out
+
+
+def hidden(folder: pathlib.Path, module: str) -> str:
+    """Return a PYTHONPATH on which importing `module` fails."""
+    (folder / "hidden" / module).mkdir(parents=True)
+    (folder / "hidden" / module / "__init__.py").write_text("raise ImportError('hidden by the test')\n")
+    return f"{folder / 'hidden'}{os.pathsep}{ROOT}"
+
+
+@pytest.mark.parametrize(
+    ("module", "package"), [("numpy", "numpy"), ("ml_dtypes", "ml_dtypes"), ("torch_mlir", "torch-mlir"), ("llvmlite", "llvmlite")]
+)
+def test_doctor_survives_the_packages_that_it_reports(tmp_path, module, package):
+    done = flydsl("doctor", cwd=tmp_path, ARCH="gfx942", PYTHONPATH=hidden(tmp_path, module))
+    status, out, err = texts(done)
+    assert status == 1 and "flydsl" not in err, err  # NumPy's C code prints what ml_dtypes makes of its absence
+    assert re.search(rf"^{package} +\S+, but its import fails: ImportError: hidden by the test$", out, re.MULTILINE), out
+    assert re.search(rf"^missing:\n(  .*\n)*  {package}: pip install --force-reinstall '{package}[=>]=", out, re.MULTILINE), out
+    assert re.search(r"^target +gfx942$", out, re.MULTILINE)
+
+
+def test_doctor_compares_versions_with_those_that_pyproject_states():
+    from flydsl.tools import doctor
+
+    text = (ROOT / "pyproject.toml").read_text()
+    required = re.search(r"^dependencies = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)[1]
+    stated = re.findall(r'"([\w-]+)([=>]=[\w.]+)"', required)
+    assert stated == [(p.name, p.version) for p in doctor.REQUIRED] and len(stated) == 4
+    assert f'hsaco = ["ziglang{doctor.OPTIONAL[0].version}"]' in text
+    for version, wanted, holds in [
+        ("1.26.4", ">=1.26", True), ("1.9.9", ">=1.26", False), ("2.0", ">=1.26", True), ("2.0.0rc1", ">=2", True),
+        ("20261001", "==20261001", True), ("20261002", "==20261001", False), ("2.13.0+cpu", ">=2.13.1", False), ("1.26", ">=1.26.0", True),
+        ("anything", "", True),
+    ]:  # fmt: skip
+        assert doctor.satisfies(version, wanted) == holds, (version, wanted)
+
+
+def test_doctor_names_a_version_that_is_too_old(tmp_path):
+    for name in ("llvmlite-0.40.0.dist-info", "torch_mlir-20250101.dist-info"):
+        (tmp_path / "old" / name).mkdir(parents=True)
+        package, version = name.removesuffix(".dist-info").split("-")
+        (tmp_path / "old" / name / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    status, out = doctor(tmp_path, PYTHONPATH=f"{tmp_path / 'old'}{os.pathsep}{ROOT}")
+    assert status == 1
+    assert "0.40.0, but flydsl needs >=0.50" in out and "llvmlite: pip install 'llvmlite>=0.50'" in out
+    assert "20250101, but flydsl needs ==20261001" in out and "torch-mlir: pip install 'torch-mlir==20261001'" in out
+
+
+def test_doctor_tells_a_missing_hip_from_a_broken_one(tmp_path):
+    status, out = doctor(tmp_path, FLYDSL_RUNTIME_KIND="rocm", ROCM_PATH="")
+    assert status == 1 and "wrong:\n  FLYDSL_RUNTIME_KIND=rocm, but the HIP runtime library (libamdhip64.so) is not found" in out
+    (tmp_path / "lib").mkdir()
+    library = tmp_path / "lib" / "libamdhip64.so"
+    library.write_text("not a library")
+    status, out = doctor(tmp_path, ROCM_PATH=str(tmp_path))
+    assert status == 0 and f"HIP            {library} cannot be used as the HIP runtime library: " in out
+    status, out = doctor(tmp_path, ROCM_PATH=str(tmp_path), FLYDSL_RUNTIME_KIND="rocm")
+    assert status == 1 and f"wrong:\n  FLYDSL_RUNTIME_KIND=rocm, but {library} cannot be used" in out
+
+
+def test_doctor_tries_the_linker_and_the_assembler(tmp_path):
+    status, out = doctor(tmp_path)
+    assert status == 0 and re.search(r"^linker +\S+.*\(from \w+\)$", out, re.MULTILINE)
+    assert re.search(r"^assembler +\S+.*\(from \w+\)$", out, re.MULTILINE)
+    false = shutil.which("false")
+    status, out = doctor(tmp_path, FLYDSL_LLD=false)
+    assert status == 1 and f"wrong:\n  FLYDSL_LLD={false} is no ld.lld (exit 1): correct it, or unset it\n" in out
+    status, out = doctor(tmp_path, FLYDSL_LLD="/nope")
+    assert status == 1 and "wrong:\n  FLYDSL_LLD=/nope is not an executable file: set it to an ld.lld, or unset it" in out
+    rocm = tmp_path / "llvm" / "bin"
+    rocm.mkdir(parents=True)
+    (rocm / "clang").write_text("#!/bin/sh\nexit 1\n")
+    (rocm / "clang").chmod(0o755)
+    status, out = doctor(tmp_path, ROCM_PATH=str(tmp_path))
+    assert status == 0 and f"{rocm}/clang (from ROCM_PATH), which cannot assemble for gfx942" in out and "assembler (optional): " in out

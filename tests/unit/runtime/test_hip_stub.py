@@ -27,6 +27,7 @@ from flydsl.diag import (
     DevicesMixed,
     ExportedArch,
     HipFailed,
+    HipUnusable,
     HostMemory,
     MissingHip,
 )
@@ -960,6 +961,42 @@ def test_missing_library_says_where_it_looked(monkeypatch):
         with pytest.raises(MissingHip, match="/nowhere/libamdhip64.so"):
             hip.library()
         assert hip.device_count() == 0
+    finally:
+        hip.library.cache_clear()
+
+
+@pytest.mark.parametrize("content", [b"not a library", None])
+def test_a_file_that_is_no_hip_library_is_named_with_what_is_wrong(monkeypatch, tmp_path, content):
+    """Bytes that no loader takes, and a library without HIP's functions; one that works, elsewhere, is taken."""
+    path = tmp_path / "libamdhip64.so"
+    if content is None:
+        if CC is None:
+            pytest.skip("no C compiler: cc, gcc or clang builds the library")
+        (tmp_path / "empty.c").write_text("int nothing_of_hip(void) { return 0; }")
+        subprocess.run([CC, "-shared", "-fPIC", "-o", str(path), str(tmp_path / "empty.c")], check=True)
+    else:
+        path.write_bytes(content)
+    hip.library.cache_clear()
+    monkeypatch.setattr(hip, "candidates", lambda: iter(["/nowhere/libamdhip64.so", str(path)]))
+    monkeypatch.setenv("FLYDSL_RUNTIME_KIND", "rocm")
+    monkeypatch.setenv("FLYDSL_GPU_ARCH", "gfx942")
+    try:
+        with pytest.raises(HipUnusable) as caught:
+            make_fill()(on_device(0), 1.0, 1)
+        assert caught.value.library == str(path) and caught.value.code == "FLY_HIP_LIBRARY"
+        assert ("hipInit" if content is None else str(path)) in caught.value.problem
+        assert hip.device_count() == 0
+    finally:
+        hip.library.cache_clear()
+
+
+def test_a_hip_library_that_works_is_found_behind_one_that_does_not(monkeypatch, tmp_path, library):
+    broken = tmp_path / "libamdhip64.so"
+    broken.write_bytes(b"not a library")
+    hip.library.cache_clear()
+    monkeypatch.setattr(hip, "candidates", lambda: iter([str(broken), str(library)]))
+    try:
+        assert hip.library()._name == str(library)
     finally:
         hip.library.cache_clear()
 
