@@ -63,6 +63,17 @@ class HostArray:
         high = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s > 0)
         return low * self.itemsize, (high + 1) * self.itemsize
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether the memory may be written, as far as its library tells: torch does not, and DLPack only since version
+        1.0 (NumPy takes memory of older exporters as read-only, because they cannot say)."""
+        if isinstance(self.owner, np.ndarray):
+            return self.owner.flags.writeable
+        if not isinstance(self.owner, tuple):
+            return True
+        tensor, array = self.owner
+        return array.flags.writeable or not _has_dlpack_flags(tensor)
+
 
 def common_device(buffers: Iterable[tuple[str, Any]]) -> int | None:
     """Return the GPU that holds the tensors of a call, given as (name, memory); None where all are on the host.
@@ -198,6 +209,15 @@ def _dlpack(tensor: Any) -> HostArray:
     array = np.from_dlpack(tensor)
     found = _numpy(array)
     return HostArray(found.address, found.shape, found.strides, found.elem, found.itemsize, -1, (tensor, array))
+
+
+def _has_dlpack_flags(tensor: Any) -> bool:
+    """Return whether an exporter's capsules are of DLPack 1.0 or later, which state whether memory is read-only."""
+    try:
+        capsule = tensor.__dlpack__(max_version=(1, 0))
+    except TypeError:  # it knows no versions
+        return False
+    return "dltensor_versioned" in repr(capsule)
 
 
 def _element(table: dict[str, str], name: str, library: str) -> str:

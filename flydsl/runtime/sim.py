@@ -155,4 +155,5 @@ def allocation(name: str, array: Any) -> Allocation:
         strides=tuple(array.strides),
         itemsize=array.itemsize,
         dtype=array.elem,
+        writable=array.is_writable,
     )

@@ -5,6 +5,7 @@ import pytest
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
+from flydsl.diag.errors.simulator import SimFindings
 from flydsl.expr.rocdl import cdna5
 from flydsl.utils import env
 
@@ -122,3 +123,11 @@ def test_a_missing_wait_is_reported():
     a, c = np.ones((64, 128), np.float16), np.zeros((64, 128), np.float16)
     with pytest.raises(Exception, match="tensorcnt|FLY_SIM"):
         launch(a, c, "tiled_load", 0, False, 1, 1)
+
+
+def test_store_into_memory_that_may_only_be_read():
+    a = np.ones((64, 128), np.float16)
+    c = np.frombuffer(bytes(a.nbytes), np.float16).reshape(a.shape)
+    with pytest.raises(SimFindings, match="write to `C`, which the host passed as read-only"):
+        launch(a, c, "tiled_store", 0, True, 1, 1)
+    assert not c.any()

@@ -148,16 +148,23 @@ class AtomicAccess:
             name = f"`{near.allocation.name}`" if near is not None else "global memory"
             self.misaligned(site, name, flat, near.start if near is not None else 0, lanes, shape, nbytes)
         if region is not None:
+            if not region.allocation.writable:
+                self.read_only(site, region, flat, lanes, shape)
+                return []
             if self.machine.watch is not None:
                 self.machine.watch.global_atomic(self.machine, site, region, flat - region.origin, nbytes, lanes, shape)
             return [(region, flat - region.origin, everything)]
         bad = np.ones(len(flat), bool)
         out = []
-        for region in access.memory.regions:
+        for region in sorted(access.memory.regions, key=lambda r: not r.allocation.writable):
             inside = bad & (flat >= region.start) & (flat + nbytes <= region.end)
-            if inside.any():
+            if not inside.any():
+                continue
+            bad &= ~inside
+            if region.allocation.writable:
                 out.append((region, flat[inside] - region.origin, everything[inside]))
-                bad &= ~inside
+            else:
+                self.read_only(site, region, flat[inside], lanes[inside], shape)
         if bad.any():
             whole = np.zeros(shape, np.int64)
             whole.flat[lanes] = flat
@@ -167,6 +174,12 @@ class AtomicAccess:
                 site, access.bases[base] if base is not None else None, whole, nbytes, faulty, True
             )
         return out
+
+    def read_only(self, site: int, region: Any, flat: Any, lanes: Any, shape: tuple) -> None:
+        """Report lanes whose memory may not be written."""
+        off, flags = np.zeros(shape, np.int64), np.zeros(shape, bool)
+        off.flat[lanes], flags.flat[lanes] = flat - region.origin, True
+        self.machine.read_only(site, region, off, flags)
 
     def misaligned(
         self, site: int, what: str, flat: Any, start: int, lanes: Any, shape: tuple, nbytes: int

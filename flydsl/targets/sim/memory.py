@@ -209,7 +209,8 @@ class GlobalMemory:
         self.is_disjoint = all(a.end <= b.start for a, b in zip(self.regions, self.regions[1:]))
 
     def find(self, address: int, name: str = "") -> Region | None:
-        """Return the allocation that holds `address`: of several the one called `name`, else the largest."""
+        """Return the allocation that holds `address`: of several the one called `name`, else the largest that may be
+        written."""
         if self.is_disjoint and not self.mappings:
             i = bisect.bisect_right(self.starts, address) - 1
             return self.regions[i] if i >= 0 and address < self.regions[i].end else None
@@ -217,7 +218,7 @@ class GlobalMemory:
         named = [r for r in found if r.allocation.name == name]
         if not found:
             found = [r for r in self.mappings if r.start <= address < r.end]
-        return max(named or found, key=lambda r: r.end - r.start, default=None)
+        return max(named or found, key=lambda r: (r.allocation.writable, r.end - r.start), default=None)
 
     def base_regions(self, args: list[Any], names: list[str]) -> list[Region | None]:
         """Return, per kernel argument, the allocation that a pointer argument points into.
@@ -351,21 +352,25 @@ class GlobalAccess:
     def split(
         self, site: int, addr: Any, base: int | None, nbytes: int, m: Any, write: bool
     ) -> list[tuple[Region, np.ndarray]]:
-        """Return (allocation, lanes) pairs of the valid lanes; report the others."""
+        """Return (allocation, lanes) pairs of the valid lanes; report the others. Writes go to memory that may be written,
+        where several allocations hold the lane."""
         lanes = np.ones(addr.shape, bool) if m is None else np.broadcast_to(m, addr.shape)
         parts = []
         allowed = [self.bases[base]] if base is not None and self.bases[base] is not None else self.memory.regions
         left = np.array(lanes)
-        for region in allowed:
+        for region in sorted(allowed, key=lambda r: not r.allocation.writable) if write else allowed:
             inside = left & (addr >= region.start) & (addr + nbytes <= region.end)
             for start, end in region.holes:
                 inside &= (addr + nbytes <= start) | (addr >= end)
-            if region.is_freed and inside.any():
+            if not inside.any():
+                continue
+            left &= ~inside
+            if region.is_freed:
                 self.machine.reporter.freed(self.machine, site, region, addr, nbytes, inside, write)
-                left &= ~inside
-            elif inside.any():
+            elif write and not region.allocation.writable:
+                self.machine.read_only(site, region, addr - region.origin, inside)
+            else:
                 parts.append((region, inside))
-                left &= ~inside
         if left.any():
             near = self.bases[base] if base is not None else None
             self.machine.out_of_bounds(site, near, addr, nbytes, left, write)

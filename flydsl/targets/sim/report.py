@@ -26,6 +26,14 @@ SCALAR_LOADS = ("llvm.load", "rocdl.ptr.s.buffer.load")
 SCALAR_ALIGNMENT = "all lanes load one address, so the compiler may use a scalar load, which ignores the two low address bits"
 
 
+
+READ_ONLY = (
+    "its library says so (NumPy by `flags.writeable`): a read-only mapping, the memory of an immutable object, or a shared one",
+    "pass a writable array: a copy (`numpy.array(a)`), or for numpy.memmap the mode 'r+' or 'c'",
+)
+PROTECTED = ("the process may only read this memory", "pass the address of memory that may be written")
+
+
 LOSSY = {
     "float": ("the value is finite and beyond the largest one of the narrower type", "scale or clamp it before the conversion"),
     "to": ("the value is NaN or outside the range of the integer type", "clamp it, or convert to a wider integer"),
@@ -179,10 +187,18 @@ class Reporter:
         return best
 
     def read_only(self, machine: Machine, site: int, region: Region, off: Any, m: Any) -> None:
-        lanes = np.ones(np.shape(off), bool) if m is None else m
-        name = region.allocation.name
-        text = f"write to `{name}`, which the host passed as read-only"
-        self.add(Finding("bounds", text, **self.at(machine, site, lanes), tensor=name, fix="pass a writable array"))
+        """A write to memory that the program declared immutable, or that the system protects: reported under every choice
+        of checks, because it would end the process or change what others rely on. Nothing is written."""
+        lanes = np.ones(np.shape(off), bool) if m is None else np.broadcast_to(m, np.broadcast_shapes(np.shape(m), np.shape(off)))
+        if not lanes.any():
+            return
+        a = region.allocation
+        first = int(np.broadcast_to(off, lanes.shape)[lanes][0]) if lanes.ndim else int(off)
+        offset = first + region.origin - region.start
+        text = f"write to `{a.name}`, " + ("which the system protects" if region.is_mapping else "which the host passed as read-only")
+        why, fix = PROTECTED if region.is_mapping else READ_ONLY
+        index = a.coordinate(offset)
+        self.add(Finding("bounds", text, **self.at(machine, site, lanes), tensor=a.name, index=index, offset=offset, why=why, fix=fix))
 
     def misaligned(
         self, machine: Machine, site: int, region: Region, off: Any, align: int, m: Any, nbytes: int

@@ -224,6 +224,9 @@ class TensorDma:
         if region is None:
             return
         off = tile.address[tile.inside] - region.origin
+        if not region.allocation.writable:
+            self.machine.read_only(site, region, np.broadcast_to(off[0], (self.machine.G, self.machine.B)), self.lane_flags(tile))
+            return
         if self.machine.watch is not None:
             self.machine.watch.global_tile(self.machine, site, region, off, tile, value[tile.inside])
         scatter(region, off, value[tile.inside], None, low_bits(off) | tile.size, None)
