@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import pathlib
 import sys
 
@@ -55,7 +56,9 @@ PAGES = {"errors.md": errors_page, "environment.md": environment_page, "atoms.md
 
 def main(argv: list[str] | None = None) -> int:
     """Write or check all pages."""
-    check = "--check" in (sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(prog="python -m flydsl.tools.docs", description="Write the generated pages of docs/ anew.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if a page is stale")
+    check = parser.parse_args(argv).check
     stale = []
     for name, make in PAGES.items():
         path = ROOT / "docs" / name
