@@ -79,7 +79,7 @@ def _bind(fn: FunctionType, template: _Template) -> FunctionType:
 
 def _make(fn: FunctionType, keep_static: bool, kernel: bool, guarded: bool) -> _Template:
     source = function_source(fn)
-    runtime = Runtime(fn.__name__, keep_static, kernel)
+    runtime = Runtime(keep_static)
     node = _as_def(source)
     if fn.__code__.co_flags & CO_GENERATOR and is_generator(node):
         raise GeneratorInKernel(
@@ -95,7 +95,6 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool, guarded: bool) -> _
     if before:
         _show_diff(fn, before, ast.unparse(node))
     code = _compile(node, fn.__code__, source)
-    runtime.code = code
     note_rewritten(code)
     return _Template(code, runtime)
 

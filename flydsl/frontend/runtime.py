@@ -1,8 +1,11 @@
-"""`__fly__`: what rewritten code calls. One object per rewritten function; it holds the function's construct sites."""
+"""`__fly__`: what rewritten code calls. One object per rewritten definition, shared by the functions nested in it.
+
+It holds the construct sites of all of them and nothing that is true of one function alone: such facts stand in the
+rewritten code itself.
+"""
 
 import builtins
 import sys
-from types import CodeType
 from typing import Any
 
 from flydsl.diag import MixedReturn
@@ -19,9 +22,9 @@ from flydsl.frontend.truth import negate
 
 
 class Runtime:
-    """Support of one rewritten function."""
+    """Support of one rewritten definition."""
 
-    __slots__ = ("code", "keep_static", "name", "returns_nothing", "sites")
+    __slots__ = ("keep_static", "sites")
 
     UNBOUND = UNBOUND
     NameError = builtins.NameError
@@ -57,10 +60,9 @@ class Runtime:
     any_true = staticmethod(builtin_calls.any_true)
     all_true = staticmethod(builtin_calls.all_true)
 
-    def __init__(self, name: str, keep_static: bool, returns_nothing: bool):
-        self.name, self.keep_static, self.returns_nothing = name, keep_static, returns_nothing
+    def __init__(self, keep_static: bool):
+        self.keep_static = keep_static
         self.sites: list[Site] = []
-        self.code: CodeType | None = None
 
     def site(self, site: int) -> Site:
         """Return a site of an expression."""
@@ -78,15 +80,14 @@ class Runtime:
         """Begin a `while`."""
         return WhileLoop(self.sites[site])
 
-    def finish(self, variables: dict) -> Any:
-        """Return what the function returns, where its returns are flags."""
-        if self.returns_nothing:
-            return None
+    @staticmethod
+    def finish(function: str, variables: dict) -> Any:
+        """Return what the function of this name returns, where its returns are flags."""
         returned = variables.get(RETURNED, False)
         result = variables.get(RESULT)
         if returned is True or returned is False or result is None:
             return result if returned is not False else None
-        raise MixedReturn(function=self.name)
+        raise MixedReturn(function=function)
 
     def name_error(self, error: NameError) -> BaseException:
         """Return the error to raise for a variable without a value."""

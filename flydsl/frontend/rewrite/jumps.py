@@ -17,11 +17,11 @@ from flydsl.frontend.rewrite.static import may_be_dynamic
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def lower_jumps(body: list[ast.stmt], fresh, drops_value: bool = False) -> list[ast.stmt]:
+def lower_jumps(body: list[ast.stmt], fresh, function: str, drops_value: bool = False) -> list[ast.stmt]:
     """Return a function body in which no jump leaves a statement that can be dynamic.
 
-    `fresh(prefix)` makes a new name; `drops_value`: what the function returns is ignored. Function definitions
-    inside are left alone.
+    `fresh(prefix)` makes a new name; `function` is the function's name; `drops_value`: what it returns is ignored.
+    Function definitions inside are left alone.
     """
     scan = _Scan()
     scan.block(body, None, False)
@@ -30,7 +30,7 @@ def lower_jumps(body: list[ast.stmt], fresh, drops_value: bool = False) -> list[
         return body
     lower = _Lower(fresh, scan, drops_value)
     lowered = lower.block(body, None)
-    return finish_function(body, lowered) if scan.returns else lowered
+    return finish_function(body, lowered, function, drops_value) if scan.returns else lowered
 
 
 class _Loop:

@@ -4,7 +4,7 @@ Static   outside of anything dynamic, or under static conditions only: unchanged
 Dynamic  the flag `_fly_returned` and the value `_fly_result` are set, the rest is guarded (see `jumps`), and
          the function ends with the value. All returns of the function then work so. Values of different paths
          must have one type, and if one path returns a value, all must: `__fly__.finish` says so at trace time.
-         A kernel's values are dropped.
+         Where the caller drops the value (a kernel) there is none, and no end; functions nested in it have theirs.
 """
 
 import ast
@@ -24,10 +24,12 @@ def set_return(s: ast.Return, drops_value: bool) -> list[ast.stmt]:
     return place([assign(RESULT, value), assign(RETURNED, constant(True))], s)
 
 
-def finish_function(original: list[ast.stmt], body: list[ast.stmt]) -> list[ast.stmt]:
-    """Return a body with flagged returns between the flag's start and the one return at the end."""
+def finish_function(original: list[ast.stmt], body: list[ast.stmt], function: str, drops_value: bool) -> list[ast.stmt]:
+    """Return a body with flagged returns between the flag's start and, unless the value is dropped, the one return."""
     first, last = original[0], original[-1]
     start = place([assign(RETURNED, constant(False))], first, first)
-    end = place([ast.Return(runtime("finish", locals_call()))], last, last)
+    if drops_value:
+        return [*start, *body]
+    end = place([ast.Return(runtime("finish", constant(function), locals_call()))], last, last)
     end[0].fly_finish = True
     return [*start, *body, *end]

@@ -57,7 +57,7 @@ class Rewriter:
 
     def body_of(self, node: ast.FunctionDef, drops_value: bool = False) -> None:
         """Rewrite the body of a function definition in place; `drops_value`: its result is ignored."""
-        body = lower_jumps(lower_matches(node.body, self.fresh), self.fresh, drops_value)
+        body = lower_jumps(lower_matches(node.body, self.fresh), self.fresh, self.function, drops_value)
         names = names_in(body)
         own = set(names.stores) | parameters(node.args)
         self.locals = self.locals | own
