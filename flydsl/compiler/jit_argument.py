@@ -29,7 +29,7 @@ from flydsl.expr.typing import Constexpr, Pointer, Stream, Tensor
 from flydsl.expr.values import wrap as wrap_value
 from flydsl.ir import get_context, get_types, ir
 from flydsl.layout.view import MemRef, Ptr
-from flydsl.runtime.host_arrays import HostArray, broken_promise, host_array
+from flydsl.runtime.host_arrays import HostArray, argument_array, broken_promise
 from flydsl.runtime.small_floats import small_float_bits
 from flydsl.runtime.streams import stream_handle
 
@@ -285,7 +285,7 @@ class TorchTensorJitArg(MemRefJitArg):
     """A torch tensor; given as it is, its layout is dynamic."""
 
     def __init__(self, tensor: Any, *, dynamic_layout: bool = True, **options: Any):
-        super().__init__(host_array(tensor), dynamic_layout=dynamic_layout, **options)
+        super().__init__(argument_array(tensor), dynamic_layout=dynamic_layout, **options)
 
 
 class DLTensorJitArg(MemRefJitArg):
@@ -294,7 +294,7 @@ class DLTensorJitArg(MemRefJitArg):
 
 def from_dlpack(tensor: Any, *, assumed_align: int | None = None, use_32bit_stride: bool = False) -> DLTensorJitArg:
     """Wrap a tensor with a fully static layout; `assumed_align` in bytes."""
-    return DLTensorJitArg(host_array(tensor), assumed_align=assumed_align, use_32bit_stride=use_32bit_stride)
+    return DLTensorJitArg(argument_array(tensor), assumed_align=assumed_align, use_32bit_stride=use_32bit_stride)
 
 
 def from_torch_tensor(
@@ -365,7 +365,7 @@ def compiled_argument(value: Any, compiled: JitArgument | None) -> Any:
         return pointer
     if isinstance(compiled, MemRefJitArg) and not compiled.has_default_layout:
         is_wrapped = isinstance(value, JitArgument) or JitArgumentRegistry.get(type(value)) is not None
-        array = None if is_wrapped else host_array(value, missing_ok=True)
+        array = None if is_wrapped else argument_array(value, missing_ok=True)
         return value if array is None else compiled.of_same_type(array) or value
     return value
 
@@ -615,7 +615,7 @@ def _by_type(value: Any, annotation: Any, parameter: str, function: str) -> JitA
         return DslJitArg(value)
     if hasattr(value, "cuda_stream"):
         return StreamJitArg(value)
-    array = host_array(value, missing_ok=True)
+    array = argument_array(value, parameter, missing_ok=True)
     if array is not None:
         return MemRefJitArg(array, dynamic_layout=True)
     declared = getattr(annotation, "__name__", "no type") if annotation is not inspect.Parameter.empty else "no type"

@@ -23,7 +23,7 @@ from flydsl.runtime import host_math
 from flydsl.runtime import stored_artifact as stored
 from flydsl.runtime.device import chip_for, chosen_for, target_arch
 from flydsl.runtime.disk_cache import Entry
-from flydsl.runtime.host_arrays import HostArray, broken_promise, common_device, host_array
+from flydsl.runtime.host_arrays import HostArray, argument_array, broken_promise, common_device
 from flydsl.runtime.kinds import Loaded, current_runtime, suited_to
 from flydsl.runtime.small_floats import NAMES, small_float_bits
 from flydsl.runtime.streams import stream_handle
@@ -125,7 +125,7 @@ class Exported:
 
 
 def _tensor(function: str, parameter: dict, value: Any, flat: list) -> HostArray:
-    array = value if isinstance(value, HostArray) else host_array(value, missing_ok=True)
+    array = value if isinstance(value, HostArray) else argument_array(value, parameter["name"], missing_ok=True)
     shape, stride = parameter["shape"], parameter["stride"]
     if array is None:
         raise _wrong(function, parameter, type(value).__name__)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flydsl.diag import DevicesMixed, HostMemory, TensorDtype, TensorMemory
+from flydsl.diag import DevicesMixed, HostMemory, TensorDtype, TensorMemory, TensorNegated
 from flydsl.utils.record import record
 
 TORCH_ELEMENTS = {
@@ -152,6 +152,21 @@ def host_array(tensor: Any, missing_ok: bool = False) -> HostArray | None:
         return None
     advice = "pass a NumPy array, a torch tensor, or one with __dlpack__"
     raise TypeError(f"{type(tensor).__name__} exposes no memory: {advice}")
+
+
+def argument_array(tensor: Any, name: str = "", missing_ok: bool = False) -> HostArray | None:
+    """Return the memory of a tensor that a kernel shall use; `name`: the parameter.
+
+    torch marks a view whose values are the negatives of its memory. Only the imaginary part of a conjugate has the mark,
+    and its elements lie apart: fast paths need a stride of 1 and do not ask again.
+
+    Raises   as `host_array`; TensorNegated: it has this mark
+    """
+    found = host_array(tensor, missing_ok)
+    torch = sys.modules.get("torch")
+    if found is not None and torch is not None and isinstance(tensor, torch.Tensor) and tensor.is_neg():
+        raise TensorNegated(name=name or "tensor", tensor=f"`{name}`" if name else "this tensor")
+    return found
 
 
 def _numpy(array: np.ndarray) -> HostArray:

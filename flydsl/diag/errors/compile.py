@@ -45,6 +45,7 @@ __all__ = [
     "TensorDtype",
     "TensorExtent",
     "TensorMemory",
+    "TensorNegated",
     "TensorPromise",
     "TensorRank",
     "UnsupportedHint",
@@ -145,6 +146,13 @@ class TensorMemory(UserError, ValueError):
     what = "a kernel cannot use the memory of this {library} tensor: {problem}"
     why = "a kernel reads and writes aligned elements in the GPU's byte order at an address of the host or of the GPU"
     fix = "pass a plain copy: dense, aligned, in native byte order, on the device that runs the kernel"
+
+
+class TensorNegated(UserError, ValueError):
+    code = "FLY_TENSOR_NEGATED"
+    what = "the memory of {tensor} holds the negatives of its values: its negative bit is set"
+    why = "torch makes the imaginary part of a conjugate (`z.conj().imag`) such a view; a kernel uses the memory as it is"
+    fix = "pass `{name}.resolve_neg()`; it is a copy, so results that a kernel writes to it must be copied back"
 
 
 class ArgumentRange(UserError, OverflowError):
