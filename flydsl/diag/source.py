@@ -39,9 +39,14 @@ def is_internal(code: CodeType) -> bool:
     known = _internal.get(id(code))
     if known is None:
         _keep.append(code)
-        known = code.co_filename.startswith((_PACKAGE, "<frozen"))
+        known = is_package_file(code.co_filename) or code.co_filename.startswith("<frozen")
         _internal[id(code)] = known
     return known
+
+
+def is_package_file(file: str) -> bool:
+    """Return whether a source file is one of this package's."""
+    return file.startswith(_PACKAGE)
 
 
 def mark_internal(code: CodeType, internal: bool) -> None:

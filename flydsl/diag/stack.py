@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from flydsl.diag.base import FlyError
-from flydsl.diag.source import is_internal
+from flydsl.diag.source import is_internal, is_package_file
 
 
 def shows_internal_frames() -> bool:
@@ -46,10 +46,18 @@ def trimmed(error: Exception) -> Exception:
 
 
 def is_users(error: BaseException, tb: TracebackType | None) -> bool:
-    """Return whether an error is one of ours, or was raised by the user's code."""
-    while tb is not None and tb.tb_next is not None:
+    """Return whether an error is one of ours, or was raised by the user's code: by an import that it makes, too, or by
+    Python when it reads the code."""
+    if isinstance(error, FlyError):
+        return True
+    if isinstance(error, SyntaxError) and error.filename:
+        return not is_package_file(error.filename)
+    last = None
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith("<frozen"):
+            last = tb.tb_frame.f_code
         tb = tb.tb_next
-    return isinstance(error, FlyError) or tb is not None and not is_internal(tb.tb_frame.f_code)
+    return last is not None and not is_internal(last)
 
 
 def format_error(error: BaseException, tb: TracebackType | None, keep: Callable | None = None) -> str:

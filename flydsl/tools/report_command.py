@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import pathlib
 import sys
 from dataclasses import asdict
 from typing import Any
 
+from flydsl.diag import InputUnreadable
 from flydsl.tools import compile_command
 from flydsl.utils import env
 
@@ -39,11 +41,14 @@ def _stats(args: argparse.Namespace, arch: str | None) -> dict[str, Any]:
     if args.function.endswith(".s"):
         from flydsl.targets.rocm.isa_stats import isa_stats
 
-        with open(args.function) as f:
-            return isa_stats(f.read(), arch)
+        try:
+            text = pathlib.Path(args.function).read_text()
+        except OSError as e:
+            raise InputUnreadable(path=args.function, problem=e.strerror, otherwise="") from e
+        return isa_stats(text, arch)
     overrides = {"ARCH": arch, "FLYDSL_GPU_ARCH": arch} if arch else {}
     with env.override(**overrides):
-        return compile_command.artifact_of(args.function, args.arg).stats
+        return compile_command.artifact_of(args.function, args.arg, arch).stats
 
 
 def facts(stats: Any, with_cycles: bool = True) -> dict[str, Any]:

@@ -105,6 +105,110 @@ def test_bad_arguments(argument):
         parse_argument(argument)
 
 
+def test_every_8_bit_float_of_flydsl_has_a_name_for_arg():
+    for text, dtype in [
+        ("f8E4M3FN", "float8_e4m3fn"), ("f8E5M2", "float8_e5m2"), ("f8E4M3FNUZ", "float8_e4m3fnuz"), ("fp8_e4m3fnuz", "float8_e4m3fnuz"),
+        ("float8_e5m2", "float8_e5m2"), ("Float8E4M3FN", "float8_e4m3fn"), ("fp8", "float8_e4m3fn"), ("bf8", "float8_e5m2"),
+        ("f8E4M3B11FNUZ", "float8_e4m3b11fnuz"), ("f8E8M0FNU", "float8_e8m0fnu"), ("f8E4M3", "float8_e4m3"),
+        ("bf16", "bfloat16"), ("f64", "float64"), ("u8", "uint8"), ("i64", "int64"),
+    ]:  # fmt: skip
+        array = parse_argument(f"{text}[3,4]")
+        assert (array.dtype.name, array.shape) == (dtype, (3, 4)), text
+
+
+def test_one_bad_word_of_the_command_has_no_place_in_the_users_program(program):
+    """Neither the script that pip makes for `flydsl` nor `python -m` is the user's source."""
+    script = program.parent / "flydsl_script.py"
+    script.write_text("import sys\nfrom flydsl.tools.cli import main\nsys.exit(main())\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FLYDSL_RUNTIME_CACHE_DIR": ""}
+    for start in ([str(script)], ["-m", "flydsl.tools.cli"]):
+        for arguments in (["nothing.py:f"], ["program.py:nothing"], ["program.py:scale", "--arg", "x7[3]"], ["program.py", "--arg", "i32:1"]):
+            command = [sys.executable, *start, "compile", *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=program.parent, env=environment, timeout=200)
+            assert done.returncode == 1 and "error[FLY_" in done.stderr, done.stderr
+            assert "-->" not in done.stderr and "main()" not in done.stderr, done.stderr
+            assert not [line for line in done.stderr.splitlines() if line != line.rstrip()], done.stderr
+
+
+def test_errors_of_the_users_program_point_at_it_alone(program):
+    program.write_text(PROGRAM.replace("{more}", "").replace("* 2.0", "<< 1.5"))
+    status, out, err = texts(flydsl("compile", "program.py:scale", cwd=program.parent))
+    assert (status, out) == (1, "") and "--> program.py:8:" in err and "called from scale (program.py:12" in err
+    assert "cli.py" not in err and "compile_command.py" not in err and "runpy" not in err
+
+
+@pytest.mark.parametrize(
+    ("source", "frames", "last"),
+    [
+        ("def f(:\n    pass\n", ["program.py"], "SyntaxError: "),
+        ("import of_nothing\n", ["program.py"], "ModuleNotFoundError: No module named 'of_nothing'"),
+        ("import broken\n", ["program.py", "broken.py"], "SyntaxError: "),
+        ("def f():\n    raise KeyError('x')\nf()\n", ["program.py", "program.py"], "KeyError: 'x'"),
+    ],
+)
+def test_pythons_errors_in_the_users_file_show_its_frames_alone(program, source, frames, last):
+    program.write_text(source)
+    (program.parent / "broken.py").write_text("x = (\n")
+    status, out, err = texts(flydsl("compile", "program.py:f", cwd=program.parent))
+    shown = re.findall(r'^  File "(.*)", line', err, re.MULTILINE)
+    assert (status, out) == (1, "") and [pathlib.Path(f).name for f in shown] == frames, err
+    assert err.splitlines()[-1].startswith(last), err
+    assert "compile_command.py" in texts(flydsl("compile", "program.py:f", cwd=program.parent, FLYDSL_DEBUG="1"))[2]
+
+
+def test_a_function_without_arguments_is_compiled_though_nothing_calls_it(program):
+    more = "@flyc.jit\ndef alone(n: fx.Constexpr[int] = 3):\n    empty_kernel(n).launch(grid=(1,), block=(64,))\n"
+    kernel = "@flyc.kernel\ndef empty_kernel(n: fx.Constexpr[int]):\n    i = fx.thread_idx.x + n\n"
+    program.write_text(PROGRAM.replace("{more}", kernel + more))
+    status, out, err = texts(flydsl("compile", "program.py:alone", "--emit", "origin", "--arch", "gfx942", cwd=program.parent))
+    assert status == 0 and "gpu.func @empty_kernel_0" in out, err
+    program.write_text(program.read_text() + "\n    raise SystemExit(3)\n")
+    assert texts(flydsl("compile", "program.py:alone", cwd=program.parent))[0] == 0
+
+
+SCRIPT = """
+import argparse, sys
+parser = argparse.ArgumentParser()
+parser.add_argument("--times", type=int, default=3)
+parser.add_argument("wanted", nargs={nargs!r})
+print("arguments", sys.argv[1:], parser.parse_args().times)
+assert sys.modules["__main__"].PROGRAM_IS_MAIN
+"""
+
+
+def test_the_script_has_no_arguments_of_the_command(program):
+    more = "PROGRAM_IS_MAIN = True\n" + SCRIPT.format(nargs="?")
+    program.write_text(PROGRAM.replace("{more}", more))
+    status, _, err = texts(flydsl("compile", "program.py:scale", "--arch", "gfx942", cwd=program.parent))
+    assert status == 0 and "arguments [] 3" in err, err
+    program.write_text(PROGRAM.replace("{more}", SCRIPT.format(nargs=1)))
+    status, out, err = texts(flydsl("compile", "program.py:scale", cwd=program.parent))
+    assert (status, out) == (1, "") and "running the file exits with status 2 and never calls scale" in err, err
+    assert texts(flydsl("compile", "program.py:scale", "--arg", "f32[64]", "--arg", "i32:1", cwd=program.parent))[0] == 0
+
+
+def test_another_chip_than_asked_for_is_refused(program):
+    text = PROGRAM.replace("{more}", "import os\nos.environ['ARCH'] = 'gfx1100'\n")
+    program.write_text(text)
+    for command in (["compile"], ["report"]):
+        status, out, err = texts(flydsl(*command, "program.py:scale", "--arch", "gfx942", cwd=program.parent))
+        assert (status, out) == (1, "") and "`scale` of program.py was compiled for gfx1100, not for gfx942" in err, err
+        assert texts(flydsl(*command, "program.py:scale", "--arch", "gfx1100", cwd=program.parent))[0] == 0
+
+
+def test_files_that_cannot_be_written_or_read(program):
+    for name in ("nowhere/x.s", "."):
+        status, out, err = texts(flydsl("compile", "program.py:scale", "--emit", "origin", "-o", name, cwd=program.parent))
+        assert (status, out) == (1, "") and f"error[FLY_OUTPUT]: cannot write {name}: " in err and "Traceback" not in err
+    status, out, err = texts(flydsl("report", "nowhere.s", cwd=program.parent))
+    assert (status, out) == (1, "") and "error[FLY_INPUT]: cannot read nowhere.s: No such file" in err
+
+
+def test_help_says_that_the_file_is_run(tmp_path):
+    status, out, _ = texts(flydsl("compile", "--help", cwd=tmp_path))
+    assert status == 0 and "Without --arg, FILE is run as a script" in " ".join(out.split())
+
+
 def test_cache_commands(program):
     folder = program.parent
     assert texts(flydsl("cache", "list", cwd=folder))[:2] == (0, f"no entry in {folder}/cache\n")
@@ -137,7 +241,7 @@ def test_report(program):
 
 
 def test_machine_code_does_not_go_to_a_terminal(monkeypatch, tmp_path):
-    monkeypatch.setattr(compile_command, "artifact_of", lambda function, arguments: None)
+    monkeypatch.setattr(compile_command, "artifact_of", lambda function, arguments, arch: None)
     monkeypatch.setattr(compile_command, "emit", lambda artifact, what: b"\x7fELF")
     monkeypatch.setattr(sys, "stdout", type("Terminal", (), {"isatty": lambda self: True})())
     args = argparse.Namespace(function="p.py:f", arg=[], arch=None, emit="hsaco", output=None)
