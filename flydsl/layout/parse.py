@@ -12,7 +12,7 @@ from .errors import ParseError
 from .layout import ComposedLayout, Layout, Tile
 from .leaf import Basis, Sym
 from .swizzle import CoordSwizzle, Swizzle
-from .view import CoordTensor, MemRef, Ptr, element_bytes
+from .view import SPACES, CoordTensor, MemRef, Ptr, element_bytes
 
 _INT = re.compile(r"-?\d+")
 _SYM = re.compile(r"\?(?:\{(i64|i32)?\s*(?:div=(-?\d+))?\})?")
@@ -190,10 +190,20 @@ def _type(c: _Text) -> Any:
     return value
 
 
+def _space(c: _Text) -> str:
+    c.skip()
+    start = c.at
+    name = c.match(_NAME, f"a memory space, one of {', '.join(SPACES)}").group()
+    if name not in SPACES:
+        c.at = start
+        raise c.fail(f"one of the memory spaces {', '.join(SPACES)}, got {name},")
+    return name
+
+
 def _pointer_type(c: _Text, name: str) -> Any:
     elem = c.match(_NAME, "an element type").group()
     c.expect(",")
-    space = c.match(_NAME, "a memory space").group()
+    space = _space(c)
     layout, align, swizzle = None, 0, None
     while c.accept(","):
         if c.accept("align<"):

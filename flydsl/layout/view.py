@@ -24,6 +24,8 @@ from .memo import carries_payload
 from .modes import slice_, slice_with_offset
 from .swizzle import Swizzle
 
+SPACES = ("generic", "global", "shared", "register", "#fly_rocdl.buffer_desc")  # as types spell them
+
 
 @cache
 def element_bits(elem: str) -> int:
