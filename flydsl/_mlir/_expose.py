@@ -11,7 +11,7 @@ from typing import Any
 from flydsl._mlir._insertion import here
 from flydsl.diag import UnknownDialectName
 from flydsl.expr.numeric.base import Numeric, NumericMeta, raw
-from flydsl.expr.numeric.raw_value import ArithValue
+from flydsl.expr.numeric.raw_value import ArithValue, check_readable
 from flydsl.ir import dialect, ir
 
 _LIFTED = (ir.IntegerType, ir.FloatType, ir.IndexType, ir.VectorType)
@@ -21,6 +21,9 @@ _AS_THEY_ARE = {int, float, str, bool, type(None)}
 
 def lower(x: Any) -> Any:
     """Return a DSL value as its SSA value, a scalar class as its type, sequences by element; others as they are."""
+    if isinstance(x, ArithValue):
+        check_readable(x)
+        return x
     if isinstance(x, (ir.Value, ir.Type)) or x.__class__ in _AS_THEY_ARE:
         return x
     if isinstance(x, Numeric):

@@ -41,6 +41,7 @@ def scope_of(trace: Trace, block: ir.Block) -> Scope:
         if scope.entry.block == entry:
             return scope
     scope = Scope(entry, "kernel", None, trace.locations)
+    scope.outlives_trace = True
     scopes.append(scope)
     return scope
 

@@ -154,10 +154,12 @@ class IntTuple(FlyValue, plains=(int, tuple, type(None), la.Sym, la.Basis)):
 
     def leaf_values(self) -> tuple[ir.Value, ...]:
         """Return the raw values of the dynamic leaves, in order."""
+        if self._scope is None:
+            return ()
+        if self._scope is not current().scope:
+            raise StaleValue(dtype="IntTuple")
         leaves = getattr(self, "_leaves", None)
-        if leaves is not None:
-            return leaves
-        return self._on_demand(lambda x: tuple(get_leaf_values(x))) if self._scope is not None else ()
+        return self._on_demand(lambda x: tuple(get_leaf_values(x))) if leaves is None else leaves
 
     def _on_demand(self, make: Callable[[IntTuple], Any]) -> Any:
         trace = current()

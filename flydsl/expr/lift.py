@@ -79,7 +79,7 @@ def emit_scalars(name: str, items: tuple, is_float: bool, attrs: dict | None, de
         if x.__class__ is not cls or x._scope is not scope:
             return None
     loc = scope.locate(sys._getframe(depth))
-    return wrap(cls, inferred(trace, name, [x.value for x in items], loc, attrs), scope)
+    return wrap(cls, inferred(trace, name, [x._payload for x in items], loc, attrs), scope)
 
 
 def emit_named(name: str, o: Operands, result: type[Numeric], attrs: dict | None = None, depth: int = 2) -> Any:
@@ -94,7 +94,7 @@ def emit_named(name: str, o: Operands, result: type[Numeric], attrs: dict | None
 def in_form(o: Operands, result: type[Numeric], value: ir.Value) -> Any:
     """Return a result raw if the first operand was raw or a bare float, else as scalar or Vector."""
     if isinstance(o.form, (ir.Value, float)):
-        return ArithValue(value, result.signed)
+        return ArithValue(value)
     return wrap(result, value) if o.shape is None else make(value, o.shape, result)
 
 

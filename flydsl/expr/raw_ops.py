@@ -44,14 +44,14 @@ def raw_operand(value: Any, type_: ir.Type | None = None) -> ir.Value:
 
 
 def build_raw(
-    name: str, result: ir.Type | None, operands: Sequence[ir.Value], attrs: dict | None = None, signed: bool | None = None
+    name: str, result: ir.Type | None, operands: Sequence[ir.Value], attrs: dict | None = None
 ) -> ArithValue:
     """Build an op with one result at the user's location. `result` None: MLIR infers the type from the operands."""
     trace = active.trace or current()
     loc = trace.locate(sys._getframe(2))
     types = None if result is None else (result,)
     op = create_op(name, types, operands, attrs, None, 0, loc, trace.ip, result is None)
-    return ArithValue(op.result, signed)
+    return ArithValue(op.result)
 
 
 def flags_of(fastmath: Any) -> dict | None:

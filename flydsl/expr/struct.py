@@ -221,12 +221,12 @@ def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if isinstance(a, Numeric):
-        return type(a) is type(b) and a.is_static() == b.is_static() and bool(a.value == b.value)
+        return type(a) is type(b) and a.is_static() == b.is_static() and bool(a._payload == b._payload)
     return type(a) is type(b) and bool(a == b)
 
 
 def _hash(x: Any) -> int:
-    return hash((type(x), x.value)) if isinstance(x, Numeric) else hash(x)
+    return hash((type(x), x._payload)) if isinstance(x, Numeric) else hash(x)
 
 
 # --- making values -----------------------------------------------------------------------------------------------------

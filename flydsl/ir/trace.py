@@ -7,7 +7,7 @@ not keep a module alive for its values.
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 
 from flydsl.ir.bindings import ir
@@ -28,16 +28,20 @@ class Scope:
     """One function body: its entry block for constants, and the code object whose frames end location chains.
 
     `lines` holds the locations of the body's own code by instruction offset; the operators of scalars read it directly.
+    `outlives_trace`: the module is the user's, so values may be read after the trace. `undo` is called backwards at the
+    end of the body.
     """
 
-    __slots__ = ("_entry", "_locations", "block", "constants", "kind", "lines", "owner", "root")
+    __slots__ = ("_entry", "_locations", "block", "constants", "kind", "lines", "outlives_trace", "owner", "root", "undo")
 
     def __init__(self, entry: ir.Block, kind: str, root: CodeType | None, locations: LocationCache, owner: object = None):
         self.block = entry
         self._locations = locations
+        self.outlives_trace = False
         self.lines: dict[int, ir.Location] = {}
         self._entry = ir.InsertionPoint.at_block_begin(entry)
         self.constants: dict = {}
+        self.undo: list[Callable[[], None]] = []
         self.kind = kind
         self.root = root
         self.owner = owner
@@ -127,6 +131,9 @@ class _Inside:
         t = self.trace
         t.ip, t.scope = self.saved
         t.block_depth -= 1
+        if self.scope is not t.scope:
+            while self.scope.undo:
+                self.scope.undo.pop()()
 
 
 def location_cache(context: ir.Context) -> LocationCache:

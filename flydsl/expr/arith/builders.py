@@ -46,7 +46,7 @@ def constant_like(value: int | float, type_: ir.Type) -> ir.Value:
     return create_op("arith.constant", (type_,), (), attrs, None, 0, trace.loc(2), trace.ip).result
 
 
-def _integer(name: str, summary: str, sign: bool | None = None) -> Callable[..., ArithValue]:
+def _integer(name: str, summary: str) -> Callable[..., ArithValue]:
     op = "arith." + name
 
     def builder(lhs: Any, rhs: Any, *, overflow_flags: Any = None, is_exact: Any = None, **_: Any) -> ArithValue:
@@ -56,8 +56,7 @@ def _integer(name: str, summary: str, sign: bool | None = None) -> Callable[...,
             attrs["overflowFlags"] = overflow_flags
         if is_exact:
             attrs["isExact"] = ir.UnitAttr.get()
-        signed = sign if sign is not None else getattr(lhs, "signed", None)
-        return build_raw(op, None, (x, y), attrs or None, signed)
+        return build_raw(op, None, (x, y), attrs or None)
 
     return _named(builder, name, summary)
 
@@ -73,7 +72,7 @@ def _float(name: str, summary: str) -> Callable[..., ArithValue]:
 
 
 def _conversion(
-    name: str, summary: str, is_float: bool = False, signed: bool | None = None
+    name: str, summary: str, is_float: bool = False
 ) -> Callable[..., ArithValue]:
     op = "arith." + name
 
@@ -83,7 +82,7 @@ def _conversion(
         attrs = dict(flags_of(fastmath) or {}) if is_float else {}
         if roundingmode is not None:
             attrs["roundingmode"] = ir.IntegerAttr.get(current().types.i32, int(roundingmode))
-        return build_raw(op, target, (x,), attrs or None, signed)
+        return build_raw(op, target, (x,), attrs or None)
 
     return _named(builder, name, summary)
 
@@ -130,11 +129,11 @@ remf = _float("remf", "Return the float remainder, with the sign of lhs.")
 
 extf = _conversion("extf", "Return a float widened to type `out`.", is_float=True)
 truncf = _conversion("truncf", "Return a float narrowed to type `out`, rounded to nearest even.", is_float=True)
-extsi = _conversion("extsi", "Return an integer widened with its sign.", signed=True)
+extsi = _conversion("extsi", "Return an integer widened with its sign.")
 extui = _conversion("extui", "Return an integer widened with zeros.")
 trunci = _conversion("trunci", "Return the low bits of an integer.")
-fptosi = _conversion("fptosi", "Return a float truncated to a signed integer.", signed=True)
-fptoui = _conversion("fptoui", "Return a float truncated to an unsigned integer.", signed=False)
+fptosi = _conversion("fptosi", "Return a float truncated to a signed integer.")
+fptoui = _conversion("fptoui", "Return a float truncated to an unsigned integer.")
 uitofp = _conversion("uitofp", "Return an unsigned integer as float.")
 sitofp = _conversion("sitofp", "Return a signed integer as float.")
 index_castui = _conversion("index_castui", "Return an unsigned integer as index, or an index as integer.")
@@ -175,7 +174,7 @@ def trunc_f(target_type: Any, value: Any) -> ArithValue:
 def select(condition: Any, true_value: Any, false_value: Any, **_: Any) -> ArithValue:
     """Return `true_value` where the condition holds, else `false_value`, as a raw value."""
     x, y = _pair(true_value, false_value)
-    return build_raw("arith.select", None, (raw_operand(condition), x, y), None, getattr(true_value, "signed", None))
+    return build_raw("arith.select", None, (raw_operand(condition), x, y))
 
 
 def constant(value: Any, *, type: Any = None, index: bool = False, **_: Any) -> ArithValue:

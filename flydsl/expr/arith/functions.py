@@ -33,7 +33,7 @@ def _extreme(function: str, operands: Iterable[Any], fastmath: Any) -> Any:
         raise NoOperands(function=function)
     dtype, op = _extreme_plan(function, tuple([x.dtype for x in xs]))
     if all(isinstance(x, Numeric) and x._scope is None for x in xs):
-        return static(dtype, _fold_extreme(function, dtype, [fit(dtype, x.value) for x in xs]))
+        return static(dtype, _fold_extreme(function, dtype, [fit(dtype, x._payload) for x in xs]))
     attrs = float_flags(fastmath) if dtype.is_float else None
     result = xs[0]
     if len(xs) == 1:
@@ -120,7 +120,7 @@ def ceildiv(lhs: Any, rhs: Any, **_: Any) -> Any:
         _refuse_ceildiv(x.dtype)
     dtype = common_class(a.dtype, b.dtype)
     if isinstance(a, Numeric) and isinstance(b, Numeric) and a.is_static() and b.is_static():
-        return static(dtype, _fold_ceildiv(dtype, fit(dtype, a.value), fit(dtype, b.value)))
+        return static(dtype, _fold_ceildiv(dtype, fit(dtype, a._payload), fit(dtype, b._payload)))
     return emit_named("arith.ceildivsi" if dtype.signed else "arith.ceildivui", gather((lhs, rhs), dtype), dtype)
 
 
@@ -154,7 +154,7 @@ def shrui(value: Any, amount: Any, *, is_exact: Any = None, **_: Any) -> Any:
         )
     n = as_dsl(amount)
     if all(isinstance(v, Numeric) and v.is_static() for v in (x, n)) and x.dtype is not Index:
-        return static(x.dtype, fit(x.dtype, (x.value & ((1 << x.dtype.width) - 1)) >> n.value))
+        return static(x.dtype, fit(x.dtype, (x._payload & ((1 << x.dtype.width) - 1)) >> n._payload))
     return emit_named("arith.shrui", gather((value, amount), x.dtype), x.dtype)
 
 

@@ -1,6 +1,6 @@
 """The scalar classes: a Python number known while tracing (static), or a run-time value.
 
-A scalar holds `value`, a Python int or float or an SSA value, and the function body to which a run-time value
+A scalar holds `_payload`, a Python int or float or an SSA value, and the function body to which a run-time value
 belongs, so that a value kept beyond its function raises our error instead of touching freed memory. Operators
 are tables (`dispatch`, `rules`); conversions are in `cast`, folding in `fold`.
 """
@@ -50,7 +50,7 @@ class NumericMeta(type):
 class Numeric(metaclass=NumericMeta):
     """A scalar; see the concrete classes. `T(x)` converts `x`, which may be a number, a scalar or a raw value."""
 
-    __slots__ = ("_scope", "value")
+    __slots__ = ("_payload", "_scope")
     __array_ufunc__ = None  # NumPy scalars on the left leave the operation to us
 
     element: ClassVar[Element]
@@ -61,7 +61,7 @@ class Numeric(metaclass=NumericMeta):
     is_float: ClassVar[bool] = False
     zero: ClassVar[int | float]
 
-    value: Any
+    _payload: Any
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -85,6 +85,14 @@ class Numeric(metaclass=NumericMeta):
         _cast.convert_into(self, value)
 
     # --- what it holds -----------------------------------------------------------------------------------------
+
+    @property
+    def value(self) -> Any:
+        """The Python number of a static value; the raw value of a run-time one, with operators.
+
+        Raises   StaleValue, NotTracing: a run-time value whose function is not being traced
+        """
+        return self._payload if self._scope is None else self.ir_value()
 
     @property
     def dtype(self) -> type["Numeric"]:
@@ -120,34 +128,34 @@ class Numeric(metaclass=NumericMeta):
 
     def __bool__(self) -> bool:
         if self._scope is None:
-            return bool(self.value)
+            return bool(self._payload)
         raise DynamicAsPython(dtype=self.__class__.__name__, wanted="bool", advice=_BOOL_ADVICE)
 
     def __index__(self) -> int:
         if self._scope is None:
-            return int(self.value)
+            return int(self._payload)
         raise DynamicAsInteger(dtype=self.__class__.__name__)
 
     __int__ = __index__
 
     def __float__(self) -> float:
         if self._scope is None:
-            return float(self.value)
+            return float(self._payload)
         raise DynamicAsPython(dtype=self.__class__.__name__, wanted="float", advice=_FLOAT_ADVICE)
 
     def __str__(self) -> str:
         return "?"
 
     def __repr__(self) -> str:
-        shown = repr(self.value) if self._scope is None else "?"
+        shown = repr(self._payload) if self._scope is None else "?"
         return f"{self.__class__.__name__}({shown})"
 
     def __format__(self, spec: str) -> str:
         """Return a static value as Python formats it; a run-time value is `?`, whatever the format asks for."""
-        return format(self.value, spec) if self._scope is None and spec else str(self)
+        return format(self._payload, spec) if self._scope is None and spec else str(self)
 
     def __hash__(self) -> int:
-        return hash(self.__class__) ^ hash(self.value)
+        return hash(self.__class__) ^ hash(self._payload)
 
     # --- operators ---------------------------------------------------------------------------------------------
 
@@ -297,10 +305,10 @@ def raw(x: Numeric) -> ir.Value:
     scope = x._scope
     trace = active.trace
     if scope is None:
-        return static_constant(trace, x.element.mlir, x.value)
+        return static_constant(trace, x.element.mlir, x._payload)
     if trace is None or scope is not trace.scope:
         check_owner(x, trace)
-    return x.value
+    return x._payload
 
 
 def static_constant(trace, mlir_name: str, payload: int | float) -> ir.Value:
@@ -319,7 +327,7 @@ def static_constant(trace, mlir_name: str, payload: int | float) -> ir.Value:
 def wrap(cls: type[Numeric], value: ir.Value, scope: Any = None) -> Numeric:
     """Return a run-time scalar of class `cls` around a value of its type, unchecked. `scope`: its function, if at hand."""
     x = _new(cls)
-    x.value = value
+    x._payload = value
     if scope is None:
         trace = active.trace
         scope = OUTSIDE if trace is None else trace.scope or OUTSIDE
@@ -330,7 +338,7 @@ def wrap(cls: type[Numeric], value: ir.Value, scope: Any = None) -> Numeric:
 def static(cls: type[Numeric], payload: int | float) -> Numeric:
     """Return a static scalar around a payload that already fits the class."""
     x = _new(cls)
-    x.value = payload
+    x._payload = payload
     x._scope = None
     return x
 
@@ -398,7 +406,7 @@ def to_python(x: Numeric, wanted: type) -> Any:
     """Return a static scalar as Python `int`, `float` or `bool`."""
     if x._scope is not None:
         raise DynamicToPython(wanted=wanted.__name__)
-    return wanted(x.value)
+    return wanted(x._payload)
 
 
 # These modules need the classes above, whose methods call them.

@@ -155,17 +155,17 @@ def convert_into(x: Numeric, value: Any) -> None:
     """Fill the new scalar `x` with `value` converted to its class."""
     cls = x.__class__
     if value.__class__ in (int, float, bool):
-        x._scope, x.value = None, fit(cls, value)
+        x._scope, x._payload = None, fit(cls, value)
         return
     y = value if isinstance(value, Numeric) else _numeric_of(cls, value)
     trace, scope = active.trace, y._scope
     if trace is not None and scope is not None and scope is trace.scope:
         source = y.__class__
         x._scope = scope
-        x.value = y.value if source is cls else emit_cast(trace, 0, y.value, source, cls, scope.locate(sys._getframe(2)))
+        x._payload = y._payload if source is cls else emit_cast(trace, 0, y._payload, source, cls, scope.locate(sys._getframe(2)))
         return
     y = cast(y, cls, sys._getframe(2))
-    x._scope, x.value = y._scope, y.value
+    x._scope, x._payload = y._scope, y._payload
 
 
 def _numeric_of(cls: type[Numeric], value: Any) -> Numeric:
@@ -197,9 +197,9 @@ def cast(x: Numeric, target: type[Numeric], frame=None) -> Numeric:
     source = x.__class__
     if x._scope is None:
         if target is not Index or source is Index or active.trace is None:
-            return static(target, fit(target, x.value))
+            return static(target, fit(target, x._payload))
         if source.is_float:
-            return static(target, fit(target, x.value))
+            return static(target, fit(target, x._payload))
     trace = active.trace or current()
     value, scope = raw(x), trace.scope
     if source is target:
@@ -233,7 +233,7 @@ def _round_to(x: Numeric, target: Any, mode: RoundingMode) -> Numeric:
     if not (source.is_float and isinstance(target, NumericMeta) and target.is_float):
         raise RoundingModeNeedsFloats(source=source.__name__, target=getattr(target, "__name__", target))
     if x._scope is None:
-        raise RoundingModeNeedsRunTime(dtype=source.__name__, value=x.value)
+        raise RoundingModeNeedsRunTime(dtype=source.__name__, value=x._payload)
     trace = current()
     loc = trace.scope.locate(sys._getframe(3))
     return wrap(target, emit_rounding(trace, 0, raw(x), source, target, mode, loc))

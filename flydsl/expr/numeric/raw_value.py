@@ -1,22 +1,29 @@
 """`ArithValue`: a raw SSA value with operators, for kernels that work on raw values.
 
-It is an `ir.Value`, so raw op builders take it. `signed` is True, False or None (an integer whose sign is not
-known: it compares and divides as signed, but shifts right logically). Operators are those of the scalar or
-vector class that the type stands for.
+It is an `ir.Value`, so raw op builders take it. Operators are those of the scalar or vector class that the type
+stands for. `signed` is the flag of an integer: True, False, or None where it is not known, as of every result of raw
+operations; `ir_value()` of a scalar and `with_signedness` set it. The flag of the raw operand decides, of two raw ones
+that of the left one: False compares and divides unsigned; True and None signed (an `index` divides unsigned all the
+same); only True shifts right arithmetically.
 """
 
 import sys
 from typing import TYPE_CHECKING, Any
 
-from flydsl.expr.numeric.base import Numeric, check_raw, is_live_raw, wrap
-from flydsl.expr.numeric.cast import raw_class
+from flydsl.expr.numeric.base import Numeric, check_raw, is_live_raw, raw, static, wrap
+from flydsl.expr.numeric.cast import UNSIGNED, cast, raw_class
+from flydsl.expr.numeric.classes import Index
 from flydsl.expr.numeric.dispatch import MIRROR, binary, reflected
+from flydsl.expr.numeric.fold import fit
 from flydsl.expr.numeric.rules import single_op
 from flydsl.ir import ir
 from flydsl.ir.trace import active
 
 if TYPE_CHECKING:
     from flydsl.expr.fastmath import FlagsLike
+
+
+SIGNED = {unsigned: signed for signed, unsigned in UNSIGNED.items()}
 
 
 class ArithValue(ir.Value):
@@ -28,8 +35,9 @@ class ArithValue(ir.Value):
         if not isinstance(v, ir.Value):
             signed = getattr(v, "signed", None) if signed is None else signed
             v = v.ir_value()
+        check_raw(v)
         super().__init__(v)
-        self.signed = getattr(v, "signed", None) if signed is None else signed
+        self.signed = signed
         self.scalar_class = None  # set where it is known, so that operators need not look the type up
         self.scope = None if active.trace is None else active.trace.scope
 
@@ -172,11 +180,19 @@ _new = ArithValue.__new__
 _init = ir.Value.__init__
 
 
-def raw_of_class(v: ir.Value, cls: Any, scope: Any = None) -> ArithValue:
-    """Return a raw scalar whose class is known. `scope`: its function, if at hand."""
+def raw_of_class(v: ir.Value, cls: Any) -> ArithValue:
+    """Return a raw scalar whose class is known, with its sign."""
     r = _new(ArithValue)
     _init(r, v)
-    r.signed, r.scalar_class, r.scope = cls.signed, cls, scope or active.trace.scope
+    r.signed, r.scalar_class, r.scope = cls.signed, cls, active.trace.scope
+    return r
+
+
+def _result_of_class(v: ir.Value, cls: Any, scope: Any) -> ArithValue:
+    """Return the raw result of an operation: its sign is not known."""
+    r = _new(ArithValue)
+    _init(r, v)
+    r.signed, r.scalar_class, r.scope = None, SIGNED.get(cls, cls), scope
     return r
 
 
@@ -185,7 +201,7 @@ def typed(v: Any) -> Any:
     check_raw(v)
     if v.__class__ is ArithValue and v.scalar_class is not None:
         x = object.__new__(v.scalar_class)
-        x.value, x._scope = v, v.scope
+        x._payload, x._scope = v, v.scope
         return x
     if not isinstance(v, ir.Value):
         return v
@@ -197,8 +213,21 @@ def typed(v: Any) -> Any:
 
 
 def untyped(x: Any) -> ArithValue:
-    """Return a DSL value as a raw value which remembers its sign."""
-    return x.ir_value()
+    """Return the DSL value of a result as a raw value: its sign is not known."""
+    if isinstance(x, Numeric):
+        return _result_of_class(raw(x), x.__class__, active.trace.scope)
+    value = x.ir_value()
+    value.signed = None
+    return value
+
+
+def _of_sign(x: Any, signed: bool) -> Any:
+    """Return an integer scalar as the class of its width with that sign, its bits as they are; others as they are."""
+    cls = x.__class__
+    target = (SIGNED if signed else UNSIGNED).get(cls)
+    if target is None:
+        return x
+    return static(target, fit(target, x._payload)) if x._scope is None else wrap(target, raw(x))
 
 
 def _are_indices(x: ArithValue, a: Any, b: Any) -> bool:
@@ -209,6 +238,7 @@ def _are_indices(x: ArithValue, a: Any, b: Any) -> bool:
 def _operator(symbol: str, reverse: bool):
     apply = binary(symbol)
     operator_of_quotient = _operator("//", reverse) if symbol == "/" else None
+    compares = symbol in MIRROR
 
     def operator(self, other):
         if other.__class__ is ArithValue:
@@ -218,8 +248,15 @@ def _operator(symbol: str, reverse: bool):
         if other is None or isinstance(other, (str, list, tuple, dict)):
             return NotImplemented
         a, b = (typed(other), typed(self)) if reverse else (typed(self), typed(other))
-        if symbol == ">>" and self.signed is None and not reverse:
+        if symbol == ">>" and self.signed is not True:
             return untyped(_arith().shrui(a, b))
+        if a.__class__ is Index or b.__class__ is Index:
+            if not reverse and b.__class__ is Index and a.__class__ in SIGNED.values():
+                b = cast(b, a.__class__)  # an index joins the integer to its left
+            elif compares and self.signed is None and all(isinstance(x, int) or getattr(x, "is_integer", False) for x in (a, b)):
+                return _arith().cmpi(_SIGNED_PREDICATES[symbol], Index(a), Index(b))
+        if a.__class__ is not Index:
+            a, b = _of_sign(a, self.signed is not False), _of_sign(b, self.signed is not False)
         if symbol == "/" and _are_indices(self, a, b):  # kernels divide raw thread numbers so
             return operator_of_quotient(self, other)
         result = apply(a, b) if isinstance(a, Numeric) else NotImplemented
@@ -235,11 +272,13 @@ def _in_one_op(symbol: str, a: ArithValue, b: ArithValue) -> ArithValue | None:
     left, right, scope, trace = a.scalar_class, b.scalar_class, a.scope, active.trace
     if left is None or right is None or scope is None or scope is not b.scope or trace is None or scope is not trace.scope:
         return None
+    if left is not right or left is Index or (symbol == ">>" and a.signed is not True):
+        return None
     found = single_op(symbol, left, right)
     if found is None:
         return None
     op, result = found
-    return raw_of_class(op(trace, a, b, scope.locate(sys._getframe(2))), result, scope)
+    return _result_of_class(op(trace, a, b, scope.locate(sys._getframe(2))), result, scope)
 
 
 def _apply(symbol: str, a: Any, b: Any) -> Any:
@@ -254,6 +293,7 @@ def _elementwise(symbol: str, a: Any, b: Any) -> Any:
     return elementwise(symbol, a, b) if hasattr(a, "numel") or hasattr(b, "numel") else NotImplemented
 
 
+_SIGNED_PREDICATES = {"==": "eq", "!=": "ne", "<": "slt", "<=": "sle", ">": "sgt", ">=": "sge"}
 OPERATOR_NAMES = {
     "+": "add",
     "-": "sub",
@@ -276,7 +316,43 @@ OPERATOR_NAMES = {
 }
 
 
+# What the bindings read from memory that is gone with the module of the value.
+_FACTS = ("type", "owner", "uses", "location")
+_ACTIONS = ("dump", "get_name", "maybe_downcast", "replace_all_uses_except", "replace_all_uses_with", "set_type")
+
+
+def check_readable(v: ArithValue) -> None:
+    """Refuse a value whose memory is gone: its function is not being traced, and its module belongs to the trace."""
+    if v.scope is not None and not v.scope.outlives_trace:
+        check_raw(v)
+
+
+def _guarded_fact(name: str) -> property:
+    read = getattr(ir.Value, name).__get__
+
+    def fact(self: ArithValue) -> Any:
+        check_readable(self)
+        return read(self)
+
+    return property(fact, doc=f"`{name}` of the value; StaleValue or NotTracing where its function is not being traced.")
+
+
+def _guarded_action(name: str) -> Any:
+    act = getattr(ir.Value, name)
+
+    def action(self: ArithValue, *args: Any, **kwargs: Any) -> Any:
+        check_readable(self)
+        return act(self, *args, **kwargs)
+
+    action.__name__, action.__doc__ = name, act.__doc__
+    return action
+
+
 def _install() -> None:
+    for name in _FACTS:
+        setattr(ArithValue, name, _guarded_fact(name))
+    for name in _ACTIONS:
+        setattr(ArithValue, name, _guarded_action(name))
     for symbol, name in OPERATOR_NAMES.items():
         setattr(ArithValue, f"__{name}__", _operator(symbol, reverse=False))
         if symbol not in MIRROR:

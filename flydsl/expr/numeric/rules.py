@@ -9,7 +9,17 @@ from functools import cache
 from typing import Any
 
 from flydsl.diag import UnsupportedOperand
-from flydsl.expr.numeric.base import OUTSIDE, Numeric, NumericMeta, check_owner, raw, static_constant, wrap
+from flydsl.expr.numeric.base import (
+    OUTSIDE,
+    Numeric,
+    NumericMeta,
+    check_owner,
+    check_raw,
+    class_of_type,
+    raw,
+    static_constant,
+    wrap,
+)
 from flydsl.expr.numeric.build import BinaryOp, Emitter, emitter_of
 from flydsl.expr.numeric.cast import Steps, cast_steps, emit_steps, from_python_value
 from flydsl.expr.numeric.classes import Boolean, Float32, Index, Int32, Int64
@@ -104,10 +114,13 @@ def _converting(symbol: str) -> Rule:
     from flydsl.expr.numeric.dispatch import binary
 
     again = binary(symbol)
+    quotient = binary("//")
 
     def rule(a, b):
         if isinstance(a, ir.Value) or isinstance(b, ir.Value):
-            a, b = from_python_value(a), from_python_value(b)
+            a, b = _by_type(a), _by_type(b)
+            if symbol == "/" and Index in (a.__class__, b.__class__) and a.is_integer and b.is_integer:
+                return quotient(a, b)  # as for two raw values: kernels divide thread numbers so
         elif isinstance(a, Numeric):
             b = from_python_value(b)
         else:
@@ -115,6 +128,14 @@ def _converting(symbol: str) -> Rule:
         return again(a, b)
 
     return rule
+
+
+def _by_type(x: Any) -> Numeric:
+    """Return an operand as a scalar; a raw one by its type alone: its sign flag counts where it is the left operand."""
+    if not isinstance(x, ir.Value):
+        return from_python_value(x)
+    check_raw(x)
+    return wrap(class_of_type(x.type), x)
 
 
 def _refusing(symbol: str, lc: type, rc: type) -> Rule | None:
@@ -208,7 +229,7 @@ def _run_time_rule(p: Plan, op: BinaryOp, complete: Rule) -> Rule:
             loc = scope.locate(frame)
         attrs = None if attrs_of is None else attrs_of(trace)
         r = _new(result)
-        r.value = create_op(name, None, (a.value, b.value), attrs, None, 0, loc, trace.ip, True).result
+        r._payload = create_op(name, None, (a._payload, b._payload), attrs, None, 0, loc, trace.ip, True).result
         r._scope = scope
         return r
 
@@ -233,7 +254,7 @@ def _number_rule(p: Plan, op: BinaryOp, right, wide: Rule | None, complete: Rule
         attrs = None if attrs_of is None else attrs_of(trace)
         y = static_constant(trace, mlir, fit(common, b) if must_fit else b)
         r = _new(result)
-        r.value = create_op(name, None, (a.value, y), attrs, None, 0, loc, trace.ip, True).result
+        r._payload = create_op(name, None, (a._payload, y), attrs, None, 0, loc, trace.ip, True).result
         r._scope = scope
         return r
 
@@ -254,29 +275,29 @@ def _complete_rule(p: Plan, left, right, left_py: bool, right_py: bool, wide: Ru
         left_scope = None if left_py else a._scope
         right_scope = None if right_py else b._scope
         if left_scope is None and right_scope is None:
-            return fold(a if left_py else a.value, b if right_py else b.value)
+            return fold(a if left_py else a._payload, b if right_py else b._payload)
         trace = active.trace or current()
         scope = trace.scope or OUTSIDE
         loc = trace.locate(_getframe(2))
         if right_scope is scope:
-            y = b.value
+            y = b._payload
         elif right_scope is None:
-            y = b if right_py else b.value
+            y = b if right_py else b._payload
             y = static_constant(trace, mlir, fit(common, y) if fit_right else y)
         else:
             check_owner(b, trace)
             return rule(a, b)
         if left_scope is scope:
-            value = emit(trace, a.value, y, loc)
+            value = emit(trace, a._payload, y, loc)
         elif left_scope is None:
-            x = a if left_py else a.value
+            x = a if left_py else a._payload
             x = static_constant(trace, mlir, fit(common, x) if fit_left else x)
             value = mirrored(trace, y, x, loc) if mirrored else emit(trace, x, y, loc)
         else:
             check_owner(a, trace)
             return rule(a, b)
         r = _new(result)
-        r.value = value
+        r._payload = value
         r._scope = scope
         return r
 
@@ -293,7 +314,7 @@ def _folding(p: Plan, fit_left: bool = True, fit_right: bool = True) -> Rule:
         if fit_right:
             b = fit(common, b)
         r = _new(result)
-        r.value = fit(result, fold(a, b))
+        r._payload = fit(result, fold(a, b))
         r._scope = None
         return r
 
@@ -334,7 +355,7 @@ def _general_rule(p: Plan, left, right, left_py: bool, right_py: bool) -> Rule:
         left_static = left_py or a._scope is None
         right_static = right_py or b._scope is None
         if folds and left_static and right_static:
-            return fold(a if left_py else a.value, b if right_py else b.value)
+            return fold(a if left_py else a._payload, b if right_py else b._payload)
         trace = active.trace or current()
         scope = trace.scope
         loc = scope.locate(_getframe(2))
@@ -356,5 +377,5 @@ def _enter(trace, x: Any, o: _Operand):
     if o.is_python:
         return static_constant(trace, o.constant.element.mlir, fit(o.constant, x)), o.static
     if x._scope is None:
-        return static_constant(trace, o.constant.element.mlir, fit(o.constant, x.value)), o.static
+        return static_constant(trace, o.constant.element.mlir, fit(o.constant, x._payload)), o.static
     return raw(x), o.run_time

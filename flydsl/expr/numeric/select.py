@@ -17,14 +17,14 @@ def select(condition: Numeric, true_value: Any, false_value: Any) -> Any:
     frame = sys._getframe(2)
     if not _scalar(true_value) or not _scalar(false_value):
         if condition._scope is None:
-            return true_value if condition.value else false_value
+            return true_value if condition._payload else false_value
         from flydsl.expr.vector.select import select_vector
 
         return select_vector(condition, true_value, false_value)
     t, f = from_python_value(true_value), from_python_value(false_value)
     c = common_class(t.__class__, f.__class__)
     if condition._scope is None:
-        chosen = t if condition.value else f
+        chosen = t if condition._payload else f
         return chosen if chosen.__class__ is c else cast(chosen, c, frame)
     condition = condition if condition.__class__ is Boolean else cast(condition, Boolean, frame)
     t = t if t.__class__ is c else cast(t, c, frame)

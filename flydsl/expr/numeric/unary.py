@@ -16,7 +16,7 @@ def negate(x: Numeric) -> Numeric:
     c = x.__class__
     refuse_negation(c)
     if x._scope is None:
-        return static(c, fit(c, -x.value))
+        return static(c, fit(c, -x._payload))
     trace = active.trace or current()
     scope = trace.scope
     loc = scope.locate(sys._getframe(2))
@@ -42,7 +42,7 @@ def invert(x: Numeric) -> Numeric:
     c = x.__class__
     refuse_inversion(c)
     if x._scope is None:
-        return static(c, 1 - x.value if c is Boolean else fit(c, ~x.value))
+        return static(c, 1 - x._payload if c is Boolean else fit(c, ~x._payload))
     trace = active.trace or current()
     scope = trace.scope
     loc = scope.locate(sys._getframe(2))
@@ -68,7 +68,7 @@ def absolute(x: Numeric) -> Numeric:
     c = x.__class__
     refuse_absolute(c)
     if x._scope is None:
-        return static(c, fit(c, abs(x.value)))
+        return static(c, fit(c, abs(x._payload)))
     if c.signed is False:
         return x
     trace = active.trace or current()

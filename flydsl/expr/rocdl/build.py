@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flydsl.diag import IntrinsicNotOnChip, RocdlArguments, RocdlOperand, RocdlStatic
+from flydsl.expr.numeric.base import check_raw
 from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.expr.rocdl.attributes import attribute
 from flydsl.expr.rocdl.table import FLOATS, OpSpec, chips_with, limits, lookup, results
@@ -69,6 +70,7 @@ def _make(spec: OpSpec) -> Callable:
         for i, p in operands:
             x = rest[i]
             if isinstance(x, ir.Value):
+                check_raw(x)
                 values.append(x)
             else:
                 literal = hint if floats or x.__class__ is float else None

@@ -12,7 +12,7 @@ from typing import Any
 
 from flydsl import arch as chips
 from flydsl.diag import IntrinsicNotOnChip, RocdlOperand, RocdlStatic
-from flydsl.expr.numeric.base import Numeric, NumericMeta, raw, wrap
+from flydsl.expr.numeric.base import Numeric, NumericMeta, check_raw, raw, wrap
 from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.expr.vector import Vector
 from flydsl.expr.vector.core import VectorMeta
@@ -57,6 +57,7 @@ def operand(x: Any, hint: ir.Type | None = None, name: str = "", param: str = ""
     if isinstance(x, Numeric):
         return raw(x)
     if isinstance(x, ir.Value):
+        check_raw(x)
         return x
     if isinstance(x, (int, float)):
         return constant(hint or _literal_type(x), x)

@@ -53,11 +53,11 @@ class Vector(metaclass=VectorMeta):
     Raises   VectorConstruction: the shape or dtype does not fit the value
     """
 
-    __slots__ = ("_scope", "dtype", "numel", "shape", "value")
+    __slots__ = ("_scope", "_value", "dtype", "numel", "shape")
     __array_ufunc__ = None
     alias = None
 
-    value: ir.Value
+    _value: ir.Value
     dtype: type[Numeric]
     shape: Shape
     numel: int
@@ -82,12 +82,12 @@ class Vector(metaclass=VectorMeta):
     def _wrap(self, value: ir.Value, shape: Shape, dtype: type[Numeric]) -> None:
         trace = active.trace
         self._scope = OUTSIDE if trace is None else trace.scope or OUTSIDE
-        self.value, self.shape, self.dtype, self.numel = value, shape, dtype, numel_of(shape)
+        self._value, self.shape, self.dtype, self.numel = value, shape, dtype, numel_of(shape)
 
     def _check(self, value: Any) -> None:
-        n, own = _flat_type(self.value)
+        n, own = _flat_type(self._value)
         if n != self.numel:
-            problem = f"shape {self.shape} has {self.numel} elements, but value has type {self.value.type}"
+            problem = f"shape {self.shape} has {self.numel} elements, but value has type {self._value.type}"
             raise VectorConstruction(problem=problem, advice="give a shape with as many elements")
         if self.dtype.element.mlir != own.element.mlir:
             problem = f"dtype {self.dtype.__name__} does not match vector element type {own.element.mlir}"
@@ -149,6 +149,14 @@ class Vector(metaclass=VectorMeta):
     # --- looking at them ---------------------------------------------------------------------------------------
 
     @property
+    def value(self) -> ArithValue:
+        """The raw vector value, with operators.
+
+        Raises   StaleValue, NotTracing: the function of the value is not being traced
+        """
+        return self.ir_value()
+
+    @property
     def element_type(self) -> type[Numeric]:
         return self.dtype
 
@@ -179,7 +187,7 @@ class Vector(metaclass=VectorMeta):
         return f"Vector({self.dtype.__name__}, {self.shape})"
 
     def __hash__(self) -> int:
-        return hash(self.dtype) ^ hash(self.shape) ^ hash(self.value)
+        return hash(self.dtype) ^ hash(self.shape) ^ hash(self._value)
 
     def __bool__(self) -> bool:
         from flydsl.diag import DynamicAsPython
@@ -297,7 +305,7 @@ def make(value: ir.Value, shape: Shape, dtype: type[Numeric], n: int = 0, scope:
     if scope is None:
         trace = active.trace
         scope = OUTSIDE if trace is None else trace.scope or OUTSIDE
-    v._scope, v.value, v.shape, v.dtype, v.numel = scope, value, shape, dtype, n or numel_of(shape)
+    v._scope, v._value, v.shape, v.dtype, v.numel = scope, value, shape, dtype, n or numel_of(shape)
     return v
 
 
@@ -309,7 +317,7 @@ def raw_vector(v: Vector) -> ir.Value:
         if v._scope is not OUTSIDE:
             raise StaleValue(dtype=repr(v))
         v._scope = trace.scope or OUTSIDE
-    return v.value
+    return v._value
 
 
 def splat(value: Any, dtype: type[Numeric], n: int) -> ir.Value:

@@ -83,13 +83,13 @@ def _without_conversion(symbol: str, v: Vector, other: Any) -> Vector | None:
         p = _vector_plan(symbol, v.dtype, other.dtype)
         if not p.keeps_both:
             return None
-        y = other.value
+        y = other._value
     else:
         p = _vector_plan(symbol, v.dtype, Float32 if other.__class__ is float else class_of_python(other))
         if not p.keeps_left:
             return None
         y = constant_of(trace, p.common.element.mlir, v.numel, fit(p.common, other))
-    return make(p.emit(trace, v.value, y, scope.locate(sys._getframe(2))), v.shape, p.result, v.numel, scope)
+    return make(p.emit(trace, v._value, y, scope.locate(sys._getframe(2))), v.shape, p.result, v.numel, scope)
 
 
 def _two_vectors(trace, symbol: str, a: Vector, b: Vector, loc) -> Vector:
@@ -128,7 +128,7 @@ def _with_scalar(trace, symbol: str, v: Vector, s: Numeric, loc, scalar_left: bo
 def _lifted(trace, s: Numeric, steps, common: type[Numeric], n: int, loc) -> ir.Value:
     """Return a scalar as n elements of the common class."""
     if s.is_static():
-        return constant_of(trace, common.element.mlir, n, fit(common, s.value))
+        return constant_of(trace, common.element.mlir, n, fit(common, s._payload))
     for target in steps:
         if s.__class__ is not target:
             s = cast(s, target)
