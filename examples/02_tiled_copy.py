@@ -1,5 +1,6 @@
 """Transpose through LDS with tiled copies: a wave reads 64 neighbours of a source row and writes 64 neighbours of a result
-row, so both sides of global memory are coalesced and the turn happens in LDS; then the same along columns."""
+row, so both sides of global memory are coalesced and the turn happens in LDS; then the same along columns. Tiles that
+stick out are guarded by coordinate predicates."""
 
 import numpy as np
 
@@ -31,22 +32,35 @@ def transpose(src: fx.Tensor, dst: fx.Tensor, along_rows: fx.Constexpr[bool]):
     thread = fx.make_tiled_copy_tv(atom, threads, one).get_slice(fx.thread_idx.x)
 
     frag = fx.make_fragment_like(thread.partition_S(g_src))
-    fx.copy(atom, thread.partition_S(g_src), frag)
+    frag.fill(0.0)
+    fx.copy(atom, thread.partition_S(g_src), frag, pred=inside(thread, src, (bm, bn)))
     fx.copy(atom, frag, thread.partition_D(s_in))
     fx.barrier()
     frag_out = fx.make_fragment_like(thread.partition_S(s_out))
     fx.copy(atom, thread.partition_S(s_out), frag_out)
-    fx.copy(atom, frag_out, thread.partition_D(g_dst))
+    fx.copy(atom, frag_out, thread.partition_D(g_dst), pred=inside(thread, dst, (bn, bm)))
+
+
+def inside(thread, tensor, tile):
+    """Return which of the thread's elements of a tile lie in the tensor, one predicate per copy."""
+    coords = fx.make_view((0, 0), fx.make_identity_layout(tensor.shape))
+    mine = thread.partition_S(fx.zipped_divide(coords, (TILE, TILE))[None, tile])  # (one value, M, N)
+    rows, cols = fx.get_scalar(mine.shape[1]), fx.get_scalar(mine.shape[2])
+    pred = fx.make_rmem_tensor((rows, cols), fx.Boolean)
+    for i in fx.range_constexpr(rows):
+        for j in fx.range_constexpr(cols):
+            pred[i, j] = fx.elem_less(mine[0, i, j], tensor.shape)
+    return pred
 
 
 @flyc.jit
 def launch(src: fx.Tensor, dst: fx.Tensor, m: fx.Int32, n: fx.Int32, along_rows: fx.Constexpr[bool]):
-    transpose(src, dst, along_rows).launch(grid=(n // TILE, m // TILE), block=(256, 1, 1))
+    transpose(src, dst, along_rows).launch(grid=((n + TILE - 1) // TILE, (m + TILE - 1) // TILE), block=(256, 1, 1))
 
 
 def main() -> None:
     rng = np.random.default_rng(1)
-    for m, n in [(256, 512), (64, 192)]:
+    for m, n in [(256, 512), (64, 192), (100, 63), (1, 1)]:
         for along_rows in (True, False):
             src = rng.standard_normal((m, n), dtype=np.float32)
             dst = np.full((n, m), np.nan, np.float32)

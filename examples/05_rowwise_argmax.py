@@ -1,4 +1,5 @@
-"""Index of the first maximum of each row, as int64: a run-time loop with branches, then a reduction of (value, index) pairs."""
+"""Index of the first maximum of each row, as int64: a run-time loop with branches, then a reduction of (value, index) pairs.
+As in NumPy, NaN is above everything."""
 
 import numpy as np
 
@@ -14,10 +15,10 @@ def argmax_kernel(X: fx.Tensor, out: fx.Tensor, n: fx.Int32):
     tid, row = fx.thread_idx.x, fx.block_idx.x
     width = fx.gpu.num_warp_threads()
     best = fx.Float32(float("-inf"))
-    where = fx.Int32(0x7FFFFFFF)
+    where = fx.Int32(0x7FFFFFFF)  # after every index
     for i in fx.range(tid, n, BLOCK):
         x = X[row, i]
-        if x > best:
+        if is_ahead(x, i, best, where):
             best = x
             where = i
 
@@ -25,7 +26,7 @@ def argmax_kernel(X: fx.Tensor, out: fx.Tensor, n: fx.Int32):
     while fx.const_expr(offset > 0):
         other = fx.gpu.shuffle_xor(best, offset, width)
         other_where = fx.gpu.shuffle_xor(where, offset, width)
-        if (other > best) | ((other == best) & (other_where < where)):
+        if is_ahead(other, other_where, best, where):
             best = other
             where = other_where
         offset //= 2
@@ -38,10 +39,17 @@ def argmax_kernel(X: fx.Tensor, out: fx.Tensor, n: fx.Int32):
     if tid == 0:
         for w in fx.range_constexpr(1, BLOCK // width):
             other, other_where = values.best[w], values.where[w]
-            if (other > best) | ((other == best) & (other_where < where)):
+            if is_ahead(other, other_where, best, where):
                 best = other
                 where = other_where
         out[row] = where.to(fx.Int64)
+
+
+def is_ahead(x, i, best, where):
+    """Whether element `i`, which is `x`, comes before element `where`, which is `best`."""
+    larger = (x > best) | ((x != x) & (best == best))
+    equal = (x == best) | ((x != x) & (best != best))
+    return larger | (equal & (i < where))
 
 
 @fx.struct
@@ -59,6 +67,8 @@ def main() -> None:
     rng = np.random.default_rng(3)
     for m, n in [(50, 1000), (7, 129), (3, 5), (4, 1)]:
         x = rng.integers(-100, 100, (m, n)).astype(np.float32)  # many equal maxima: the first one counts
+        x[1, :] = -np.inf
+        x[2, n // 2 :] = np.nan
         out = np.full(m, -1, np.int64)
         argmax(x, out, m, n)
         if env.compile.compile_only:
