@@ -7,8 +7,9 @@ from typing import Any
 
 from flydsl.diag import PythonSideEffect, warn
 from flydsl.frontend import carry
-from flydsl.frontend.carry import Mismatch
-from flydsl.frontend.escape import note_region_local
+from flydsl.frontend.carry import Mismatch, OtherMemory
+from flydsl.frontend.escape import Escaped, note_region_local
+from flydsl.frontend.fragments import differing, fragments_of, is_temporary
 from flydsl.frontend.heap import Heap, put, same_content
 from flydsl.frontend.merge import EXPRESSION_VALUE, Merge, expression_error, mismatch_error
 from flydsl.frontend.regions import IfRegion
@@ -156,6 +157,9 @@ class _Ending:
         try:
             self.merge.add(name, x, y)
         except Mismatch as m:
+            if isinstance(m, OtherMemory) and name in self.site.checked - self.site.live:
+                self.merge.add(name, old, old)  # never read
+                return
             self._fail(name, "else" if x is old else "then" if y is old else "else", m, swapped=y is old)
 
     def _add_objects(self, changed: list) -> list:
@@ -164,6 +168,7 @@ class _Ending:
             return cells
         changed_here = {c[0] for c in self.site.changes}
         for cell, x, y in changed:
+            _drop_temporaries(cell, x, y, self.site)
             try:
                 self.merge.add(cell.name, x, y)
                 cells.append(cell)
@@ -215,6 +220,15 @@ def _notes(before: Any, x: Any, y: Any) -> Any:
     return None if any(_holds_data(p) for p in parts) else new
 
 
+def _drop_temporaries(cell: Any, x: Any, y: Any, site: Site) -> None:
+    """Put what cannot be used in the place of fragments that one branch made: they end with it."""
+    keys = range(min(len(x), len(y))) if x.__class__ is list else x.keys() & y.keys()
+    for key in keys:
+        made = x[key] is not y[key] and (differing(x[key], y[key]) or differing(y[key], x[key]))
+        if made and (is_temporary(made) or any(map(is_temporary, fragments_of(x[key])))):
+            x[key] = y[key] = Escaped(cell.name, site)
+
+
 def _holds_data(value: Any) -> bool:
     if isinstance(value, (list, tuple, dict)):
         return any(_holds_data(p) for p in (value.values() if isinstance(value, dict) else value))
@@ -222,8 +236,6 @@ def _holds_data(value: Any) -> bool:
 
 
 def _poisoned(cell: Any, x: Any, y: Any, site: Site) -> Any:
-    from flydsl.frontend.escape import Escaped
-
     gone = Escaped(cell.name, site)
     if x.__class__ is list:
         return [gone] * max(len(x), len(y))

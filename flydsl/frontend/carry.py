@@ -19,6 +19,7 @@ from typing import Any
 
 from flydsl.expr.numeric.base import Numeric, raw
 from flydsl.expr.numeric.promote import class_of_python
+from flydsl.frontend.fragments import differing, lasting
 from flydsl.frontend.site import UNBOUND
 from flydsl.ir import ir
 
@@ -36,6 +37,14 @@ class Mismatch(Exception):
     def __init__(self, path: str, detail: str, before: Any = None, after: Any = None):
         super().__init__(detail)
         self.path, self.detail, self.before, self.after = path, detail, before, after
+
+
+class OtherMemory(Mismatch):
+    """Two register tensors, of which one place would hold one or the other; `fragment` is the second."""
+
+    def __init__(self, path: str, before: Any, after: Any, fragment: Any):
+        super().__init__(path, f"expected one register tensor, produced two ({fragment})", before, after)
+        self.fragment = fragment
 
 
 def kind_of(value: Any) -> int:
@@ -118,7 +127,16 @@ def _unify_numbers(a: Any, b: Any, path: str) -> "Node":
 
 
 def _unify_leaves(leaf: Any, other: Any, path: str) -> "Node":
+    check_memory(leaf, other, path)
+    leaf = lasting(leaf, other)
     return Same(leaf) if _is_same_static(other, leaf) else Leaf(leaf)
+
+
+def check_memory(before: Any, after: Any, path: str) -> None:
+    """Raise OtherMemory unless the fragments that two values hold are the same memory."""
+    other = differing(before, after)
+    if other is not None:
+        raise OtherMemory(path, before, after, other)
 
 
 def _is_same_static(a: Any, b: Any) -> bool:
@@ -200,7 +218,8 @@ class Leaf(Node):
             fits = getattr(value, "__can_continue_as__", None)
             if fits is not None and value is not exemplar and not fits(exemplar):
                 raise Mismatch(path, f"expected {exemplar}, produced {value}", exemplar, value)
-            return value.__extract_to_ir_values__()
+            check_memory(exemplar, value, path)
+            return extract(value)
         converted = convert_like(value, exemplar)
         if converted is None:
             raise Mismatch(path, self._detail(value, None), exemplar, value)

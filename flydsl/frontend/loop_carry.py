@@ -8,8 +8,9 @@ arguments and leave as results.
 from typing import Any
 
 from flydsl.frontend import carry
-from flydsl.frontend.carry import Mismatch, Node
+from flydsl.frontend.carry import Mismatch, Node, OtherMemory
 from flydsl.frontend.escape import note_region_local
+from flydsl.frontend.fragments import is_temporary
 from flydsl.frontend.merge import mismatch_error
 from flydsl.frontend.places import changed_places, hidden_places, keys_of, resizable
 from flydsl.frontend.regions import fillers
@@ -46,6 +47,7 @@ class LoopCarry:
         now = dict(self.before)
         for name, node in self.nodes.items():
             now[name] = node.rebuild(values)
+        self.entered = now
         for place in self.places:
             place.enter(values)
         for flag in self.site.resets:
@@ -56,14 +58,31 @@ class LoopCarry:
         """Return the IR values at the end of the body."""
         out: list = []
         for name, node in self.nodes.items():
-            self._flatten(node, variables.get(name, UNBOUND), out, name, name)
+            size = len(out)
+            try:
+                self._flatten(node, variables.get(name, UNBOUND), out, name, name)
+            except OtherMemory as m:
+                if name in self.site.live:
+                    self._fail(name, name, m)
+                del out[size:]
+                node.flatten(self.entered[name], out)  # never read
         self._check_sizes()
         self._check_counters()
         for place in self.places:
             if place.hidden:
-                place.flatten_or_forget(out)
+                try:
+                    place.flatten_or_forget(out)
+                except OtherMemory as m:
+                    self._fail(place.label, place.name, m)
             else:
-                self._flatten(place.node, place.get(), out, place.label, place.name)
+                size = len(out)
+                try:
+                    self._flatten(place.node, place.get(), out, place.label, place.name)
+                except OtherMemory as m:
+                    if not is_temporary(m.fragment, m.before):
+                        self._fail(place.label, place.name, m)
+                    del out[size:]
+                    place.forget(out)
         return out
 
     def _flatten(self, node: Node, value: Any, out: list, label: str, name: str) -> None:
@@ -73,6 +92,8 @@ class LoopCarry:
                     "", f"expected {carry.describe(getattr(node, 'exemplar', None))}, but it was deleted", 0, 0
                 )
             node.flatten(value, out)
+        except OtherMemory:
+            raise
         except Mismatch as m:
             self._fail(label, name, m)
 
@@ -98,7 +119,8 @@ class LoopCarry:
         site = self.site
         at = site.spans.get(name) or site.span
         notes = (
-            f"the loop begins at {site.span}, where '{name}' is {carry.describe(self.before.get(name, m.before))}",
+            f"the loop begins at {site.span}, where '{name if name in self.before else label + m.path}' is "
+            f"{carry.describe(self.before.get(name, m.before))}",
         )
         raise mismatch_error(m, label, f"{site.construct}-body", f"the {site.construct} loop", at, notes)
 

@@ -6,9 +6,10 @@ rebuilds the merged values.
 
 from typing import Any
 
-from flydsl.diag import CarryMismatch, CarryNone, CarryOpaque, Span
+from flydsl.diag import CarryMismatch, CarryNone, CarryOpaque, FragmentRebound, Span
 from flydsl.frontend import carry
 from flydsl.frontend.carry import Mismatch, Same, describe
+from flydsl.frontend.fragments import differing, is_fragment
 from flydsl.frontend.regions import IfRegion
 from flydsl.frontend.rewrite.return_ import RESULT
 from flydsl.frontend.site import UNBOUND
@@ -83,16 +84,24 @@ def merge_expression(region: IfRegion, a: Any, b: Any) -> Any:
     return merge.finish(fail)[0]
 
 
-def expression_error(m: Mismatch, branch: str) -> CarryMismatch | CarryNone | CarryOpaque:
+CarryError = CarryMismatch | CarryNone | CarryOpaque | FragmentRebound
+
+
+def expression_error(m: Mismatch, branch: str) -> CarryError:
     """Return the error for the two sides of `a if c else b`."""
     return mismatch_error(m, EXPRESSION_VALUE, f"dynamic ifexp {branch}-branch", "the conditional expression", None)
 
 
 def mismatch_error(
     m: Mismatch, name: str, region: str, construct: str, at: Span | None, notes: tuple[str, ...] = ()
-) -> CarryMismatch | CarryNone | CarryOpaque:
+) -> CarryError:
     """Return the error for two values of a variable that cannot be one."""
     place = name + m.path
+    fragment = differing(m.before, m.after)
+    if fragment is not None:
+        named = " " not in place and is_fragment(m.before)
+        fields = {"tensor": fragment, "construct": construct, "target": place if named else "target"}
+        return FragmentRebound(at=at, notes=notes, region=region, name=place, **fields)
     if m.before is None or m.after is None:
         other = m.after if m.before is None else m.before
         if m.before is None:

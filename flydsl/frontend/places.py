@@ -1,8 +1,8 @@
 """Places that the body of a run-time loop changes in place: slots of lists and dicts, attributes, DSL objects.
 
 Seen: `x[i] = v`, `obj.attr = v`, `xs.append(v)`, `atom.set_value(...)` in the body itself; their values must keep
-structure and type. Hidden: what a called method, helper or nested function may change; there only scalars and
-vectors are carried, and one that changes its type is lost after the loop (using it then is an error), since it may
+structure and type. Hidden: what a called method, helper or nested function may change; there only scalars,
+vectors and register tensors are carried, and one that changes its type is lost after the loop (using it then is an error), since it may
 be a temporary.
 """
 
@@ -14,8 +14,9 @@ from typing import Any
 from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.vector import Vector
 from flydsl.frontend import carry
-from flydsl.frontend.carry import LEAF, Mismatch, Node, Same
+from flydsl.frontend.carry import LEAF, Mismatch, Node, OtherMemory, Same
 from flydsl.frontend.escape import Escaped
+from flydsl.frontend.fragments import is_fragment, is_temporary
 from flydsl.frontend.heap import mutability
 from flydsl.frontend.site import UNBOUND, Site
 from flydsl.ir import current, ir
@@ -59,14 +60,25 @@ class Place:
         self.set(self.entered)
 
     def flatten_or_forget(self, out: list) -> None:
-        """Append the IR values at the end of the body; where they do not fit, those of its start."""
+        """Append the IR values at the end of the body; where they do not fit, those of its start.
+
+        Raises   OtherMemory: a register tensor that another iteration reads
+        """
         size = len(out)
         try:
             self.node.flatten(self.get(), out)
+        except OtherMemory as m:
+            if not is_temporary(m.fragment, m.before):
+                raise
+            self.forget(out)
         except (Mismatch, LookupError, AttributeError):
-            self.lost = True
             del out[size:]
-            self.node.flatten(self.entered, out)
+            self.forget(out)
+
+    def forget(self, out: list) -> None:
+        """Append the IR values of the start of the body; what the place holds at its end does not last."""
+        self.lost = True
+        self.node.flatten(self.entered, out)
 
     def leave(self, values: Iterator, site: Site) -> None:
         """Hold the value after the loop."""
@@ -182,7 +194,7 @@ def hidden_places(site: Site, variables: dict) -> tuple[list[Place], list[Place]
         obj = variables.get(name, UNBOUND)
         if obj is not UNBOUND and name not in site.names:
             search.follow(name, obj, 0, None)
-    return search.found, search.numbers
+    return [*search.found, *search.fragments], search.numbers
 
 
 def _counters_of_nested_functions(site: Site, variables: dict) -> set[tuple]:
@@ -201,6 +213,7 @@ class _Search:
     def __init__(self):
         self.counters: set[tuple] = set()
         self.found: list[Place] = []
+        self.fragments: list[Place] = []
         self.numbers: list[Place] = []
         self.seen: set[int] = set()
         self.blocks: list | None = None
@@ -223,6 +236,8 @@ class _Search:
         number = carry.kind_of(value) == carry.NUMBER
         if self._is_carried(value) or number and (id(obj), key) in self.counters:
             self.found.append(Place(name, obj, key, hidden=True))
+        elif is_fragment(value):
+            self.fragments.append(Place(name, obj, key, hidden=True))
         elif number and len(self.numbers) < _HIDDEN_LIMIT:
             place = Place(name, obj, key, hidden=True)
             place.entered = value

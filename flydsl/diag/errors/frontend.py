@@ -13,6 +13,7 @@ __all__ = [
     "DynamicAsPython",
     "EndlessLoop",
     "EscapedValue",
+    "FragmentRebound",
     "GeneratorInKernel",
     "InitLoopJump",
     "LoopBoundType",
@@ -108,6 +109,20 @@ class EscapedValue(UserError, ValueError):
     what = "a value made inside {region} is used outside of it{variable}"
     why = "it exists only where the kernel runs that region, and left through an object that tracing cannot follow"
     fix = "assign the result to a variable of the function that contains {region}: variables are carried out"
+
+
+class FragmentRebound(Unsupported, TypeError):
+    code = "FLY_FRAGMENT_REBOUND"
+    what = "{region}: '{name}' would be one register tensor or another, depending on what happens when the kernel runs"
+    why = (
+        "a register tensor ({tensor}) has no address that could be chosen then: {construct} can change what it holds, "
+        "not which one a name stands for"
+    )
+    fix = (
+        "keep the tensor and copy the contents, `{target}.store(other.load())`; to swap or choose, load both first, and "
+        "store the loaded vectors or `condition.select(x, y)` of them; of views of one tensor, choose the coordinate"
+    )
+    example = ("if c:\n    a, b = b, a", "x, y = a.load(), b.load()\na.store(c.select(y, x))\nb.store(c.select(x, y))")
 
 
 class MixedReturn(UserError, TypeError):
