@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flydsl import arch
-from flydsl.diag import ShuffleMode, ShuffleValue
+from flydsl.diag import ShuffleMode, ShuffleValue, ShuffleWidth
 from flydsl.dialects.values import SHARED
 from flydsl.expr.enum import AddressSpace
 from flydsl.expr.kernel_scope import DYNAMIC_ALIGN, at_entry, dynamic_shared_symbol, index_at_entry, kernel_owner
@@ -98,17 +98,29 @@ def shuffle(value: Any, offset: Any, width: Any, mode: str = "xor") -> Any:
     """Return `value` as another lane has it; `mode` is xor, up, down or idx, and lanes stay in groups of `width`.
 
     Outside of the group a lane gets its own value. A lane that is off gives 0 (for up and down: the own value).
+
+    Raises   ShuffleWidth: a constant width that is no power of two up to the wave's size
     """
     mode = str(getattr(mode, "name", mode)).lower()
     if mode not in ("xor", "up", "down", "idx"):
         raise ShuffleMode(mode=mode)
     distance, lanes = raw_scalar(Int32(offset)), raw_scalar(Int32(width))
+    _check_width(lanes)
     if hasattr(value, "numel"):
         return _shuffle_vector(value, distance, lanes, mode)
     is_raw = isinstance(value, ir.Value)
     x = from_python_value(value)
     result = _shuffle_scalar(x, distance, lanes, mode)
     return result.ir_value() if is_raw else result
+
+
+def _check_width(lanes: ir.Value) -> None:
+    owner, wave = lanes.owner, num_warp_threads()
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return
+    width = ir.IntegerAttr(owner.attributes["value"]).value
+    if not 0 < width <= wave or width & (width - 1):
+        raise ShuffleWidth(width=width, wave=wave, arch=current().arch)
 
 
 def _shuffle_scalar(x: Numeric, distance: ir.Value, lanes: ir.Value, mode: str) -> Numeric:

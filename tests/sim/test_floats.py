@@ -219,6 +219,52 @@ def test_float_to_int_saturates_like_the_hardware() -> None:
     assert got.tolist() == [0, 0, 2, 0, 3000000000, 0, 2**32 - 1, 0, 0, 2147483520]
 
 
+def converted(x: float, source: str, bits: int, signed: bool) -> int:
+    """What the instructions that LLVM chooses deliver, bit for bit, by integers of Python."""
+
+    def saturated(v: float, width: int, has_sign: bool) -> int:
+        low, high = (-(1 << width - 1), (1 << width - 1) - 1) if has_sign else (0, (1 << width) - 1)
+        if math.isnan(v):
+            return 0
+        return high if v > high else low if v < low else int(v)
+
+    mask = (1 << bits) - 1
+    if bits < 64:
+        through = 16 if source == "f16" and bits <= 16 else 32
+        return saturated(x, through, signed or bits == 8) & mask
+    if source == "f16":
+        return saturated(x, 32, signed) & mask
+    if not math.isfinite(x) and (signed or x != -math.inf):
+        return -1  # not compared
+    whole = 0 if x == -math.inf else int(x)
+    sign = -1 if signed and source != "f64" and whole < 0 else 1
+    high, low = divmod(whole * sign, 1 << 32)
+    if x == -math.inf:
+        high, low = -1, 0
+    if source != "f64":
+        low = float(np.float32(low))
+    return sign * ((saturated(high, 32, signed and source == "f64") << 32) + saturated(low, 32, False)) & mask
+
+
+FAR = [
+    0.5, -0.5, -1.0, -3.75, 127.5, 128.0, 255.5, 256.0, 260.0, -129.0, -300.0, 32768.0, 40000.0, -40000.0, 65504.0, 65536.0, 70000.0, 1e9,
+    3e9, 5e9, -5e9, 1e18, -1e18, 1e19, 2.0**63, -(2.0**63), 2.0**64, 1e20, -1e20, math.inf, -math.inf, math.nan,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source, dtype", [("f16", np.float16), ("f32", np.float32), ("f64", np.float64)])
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("signed", [True, False])
+def test_float_to_int_beyond_the_range(source: str, dtype: type, bits: int, signed: bool) -> None:
+    """The ISA of all targets has v_cvt_i16/u16_f16, v_cvt_i32_* for 8 bits, v_cvt_u32_* for unsigned 16 bits, two halves for 64."""
+    with np.errstate(over="ignore"):
+        x = np.array(FAR, np.float64).astype(dtype)
+    got = apply(f"%r = arith.fpto{'s' if signed else 'u'}i %x0 : {source} to i{bits}", f"i{bits}", x)
+    for value, result in zip(x.tolist(), got.view(f"u{bits // 8}").tolist()):
+        want = converted(value, source, bits, signed)
+        assert want == -1 or result == want, (value, result, want)
+
+
 def test_int_to_float() -> None:
     x = np.array([0, 1, -1, 2**31 - 1, -(2**31), 16777217], np.int32)
     assert (apply("%r = arith.sitofp %x0 : i32 to f32", "f32", x) == x.astype(np.float32)).all()

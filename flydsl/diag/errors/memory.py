@@ -56,6 +56,7 @@ __all__ = [
     "SharedCapacity",
     "ShuffleMode",
     "ShuffleValue",
+    "ShuffleWidth",
     "SliceKeepsNothing",
     "SmemIndex",
     "SpaceWrong",
@@ -283,6 +284,13 @@ class ShuffleValue(UserError, TypeError):
     what = "cannot shuffle {got}"
     why = "lanes exchange registers of 32 bits; scalars have at most 64, vectors a multiple of 32"
     fix = "split the value, or widen a vector to a multiple of 32 bits"
+
+
+class ShuffleWidth(UserError, ValueError):
+    code = "FLY_SHUFFLE_WIDTH"
+    what = "lanes cannot be grouped by {width}"
+    why = "a wave of {arch} has {wave} lanes; groups of a power of two divide it"
+    fix = "use a width of 1, 2, 4, ... {wave} (`fx.gpu.num_warp_threads()` for the whole wave)"
 
 
 class PrintfPlaceholders(UserError, ValueError):

@@ -248,15 +248,39 @@ def step_ulp(x: Any, direction: Any) -> Any:
 
 
 def h_fptosi(x: Any, dtype: Any) -> Any:
-    """Truncate toward zero; out of range saturates to i32 (or i64) and NaN gives 0, as the conversion instructions
-    do."""
-    return _float_to_int(x, dtype, np.int64 if dtype == np.int64 else np.int32)
+    """Truncate toward zero. Out of range as the instructions that LLVM chooses: 32 bits saturate, NaN gives 0; fewer are
+    the low bits of 32, of f16 those of 16, which saturate; 64 are put together of two halves."""
+    if dtype == np.int64:
+        return _float_to_long(x, np.int64)
+    return _float_to_int(x, dtype, np.int16 if x.dtype == np.float16 and dtype != np.int32 else np.int32)
 
 
 def h_fptoui(x: Any, dtype: Any) -> Any:
-    """`h_fptosi` for unsigned results."""
-    wide = np.uint64 if dtype == np.int64 else np.uint32
-    return _float_to_int(x, dtype, wide)
+    """`h_fptosi` for unsigned results; 8 bits are the low ones of a signed conversion."""
+    if dtype == np.int64:
+        return _float_to_long(x, np.uint64)
+    return h_fptosi(x, dtype) if dtype == np.int8 else _float_to_int(x, dtype, np.uint32)
+
+
+def _float_to_long(x: Any, wide: Any) -> Any:
+    """Convert to 64 bits; what does not fit as LLVM's expansion has it: f16 through 32 bits, else the two halves of the
+    magnitude (f64: of the value), each saturating."""
+    is_signed = wide is np.int64
+    if x.dtype == np.float16:
+        narrow = np.int32 if is_signed else np.uint32
+        return _float_to_int(x, np.int32, narrow).view(narrow).astype(np.int64)
+    whole = np.trunc(x.astype(F64))
+    if np.all((whole >= float(np.iinfo(wide).min)) & (whole < 2.0 ** (63 if is_signed else 64))):
+        return whole.astype(wide).view(np.int64)
+    is_magnitude = is_signed and x.dtype != F64
+    is_negative = np.signbit(whole) if is_magnitude else np.False_
+    whole = np.where(is_negative, -whole, whole)
+    with np.errstate(invalid="ignore"):
+        upper = np.floor(whole * 2.0**-32)
+        lower = (whole - upper * 2.0**32).astype(F64 if x.dtype == F64 else np.float32)
+    high = _float_to_int(upper, np.int32, np.int32 if is_signed and not is_magnitude else np.uint32)
+    result = high.astype(np.int64) << 32 | _float_to_int(lower, np.int32, np.uint32).view(np.uint32).astype(np.int64)
+    return np.where(is_negative, -result, result)[()]
 
 
 def _float_to_int(x: Any, dtype: Any, wide: Any) -> Any:

@@ -108,6 +108,9 @@ def h_ceildivui_const(a: Any, b: Any) -> Any:
     return (ua // ub + (ua % ub != 0)).astype(ua.dtype).view(a.dtype)
 
 
+SIGNED_DIVISIONS = ("divsi", "remsi", "floordivsi", "ceildivsi")
+
+
 def divide_exact(kind: str, a: Any, b: Any) -> Any:
     """Divide by non-zero divisors."""
     if kind in ("divui", "remui", "ceildivui"):
@@ -123,16 +126,17 @@ def divide_exact(kind: str, a: Any, b: Any) -> Any:
 def h_divide(machine: Any, site: int, kind: str, a: Any, b: Any, m: Any) -> Any:
     """Integer division by a run-time divisor; zero (and the one overflowing quotient) become findings and give 0."""
     bad = b == 0
-    if np.any(bad):
+    is_zero = bool(np.any(bad))
+    if is_zero:
         machine.undefined(site, "division by zero", bad, m)
         b = np.where(bad, b.dtype.type(1), b) if b.ndim else b.dtype.type(1)
-        result = divide_exact(kind, a, b)
-        return np.where(bad, a.dtype.type(0), result)[()]
-    if kind in ("divsi", "remsi"):
-        overflow = (b == -1) & (a == np.iinfo(a.dtype).min)
+    if kind in SIGNED_DIVISIONS:
+        least = np.iinfo(a.dtype).min
+        overflow = (b == -1) & (a == least)
         if np.any(overflow):
-            machine.undefined(site, "the quotient does not fit", overflow, m)
-    return divide_exact(kind, a, b)
+            machine.undefined(site, f"the quotient of {least} by -1 does not fit", overflow, m)
+    result = divide_exact(kind, a, b)
+    return np.where(bad, a.dtype.type(0), result)[()] if is_zero else result
 
 
 def h_buffer_offset(machine: Any, site: int, a: Any, m: Any) -> Any:
@@ -319,9 +323,10 @@ def h_recast(x: Any, dtype: Any) -> np.ndarray:
     return x.view(dtype)
 
 
-def h_pick(v: np.ndarray, i: Any) -> Any:
-    """Return the element of each lane's vector at a run-time index."""
+def h_pick(machine: Any, site: int, v: np.ndarray, i: Any, m: Any) -> Any:
+    """Return the element of each lane's vector at a run-time index; one past the vector is a finding and wraps."""
     n = v.shape[-1]
+    check_element(machine, site, n, i, m, False)
     if i.ndim == 0:
         return v[..., int(i) % n]
     shape = np.broadcast_shapes(v.shape[:-1], i.shape)
@@ -329,11 +334,19 @@ def h_pick(v: np.ndarray, i: Any) -> Any:
     return np.take_along_axis(np.broadcast_to(v, (*shape, n)), index, axis=-1)[..., 0]
 
 
-def h_place(v: np.ndarray, i: Any, x: Any) -> np.ndarray:
-    """Return each lane's vector with the element at a run-time index replaced."""
+def h_place(machine: Any, site: int, v: np.ndarray, i: Any, x: Any, m: Any) -> np.ndarray:
+    """Return each lane's vector with the element at a run-time index replaced; one past the vector is a finding."""
     n = v.shape[-1]
+    check_element(machine, site, n, i, m, True)
     here = np.arange(n) == i[..., None]
     return np.where(here, x[..., None], v)
+
+
+def check_element(machine: Any, site: int, n: int, i: Any, m: Any, write: bool) -> None:
+    """Report lanes whose run-time index lies outside a vector of `n` elements."""
+    bad = unsigned(i) >= n
+    if np.any(bad if m is None else bad & m):
+        machine.reporter.vector_element(machine, site, n, i, bad if m is None else bad & m, write)
 
 
 def h_shuffle_elems(v: np.ndarray, mask: list[int]) -> np.ndarray:

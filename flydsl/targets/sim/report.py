@@ -200,6 +200,16 @@ class Reporter:
         index = a.coordinate(offset)
         self.add(Finding("bounds", text, **self.at(machine, site, lanes), tensor=a.name, index=index, offset=offset, why=why, fix=fix))
 
+    def vector_element(self, machine: Machine, site: int, n: int, index: Any, bad: Any, write: bool) -> None:
+        """A run-time index outside a vector in registers."""
+        if not self.options.has("bounds"):
+            return
+        bad = np.broadcast_to(bad, np.broadcast_shapes(np.shape(bad), np.shape(index)))
+        first = int(np.broadcast_to(index, bad.shape)[bad][0]) if bad.ndim else int(index)
+        text = f"{'write' if write else 'read'} of element {first} of a vector that has {n}"
+        why = "there is no such element: what the chip delivers is undefined"
+        self.add(Finding("bounds", text, **self.at(machine, site, bad), why=why, fix="bound the index, or predicate the access"))
+
     def misaligned(
         self, machine: Machine, site: int, region: Region, off: Any, align: int, m: Any, nbytes: int
     ) -> None:

@@ -64,13 +64,16 @@ def h_shuffle_vector_xor(machine: Any, x: Any, k: int, m: Any) -> Any:
     return x if parts is None else np.stack(np.broadcast_arrays(*parts), axis=-1)
 
 
-def h_shuffle_any(machine: Any, mode: str, x: Any, offset: Any, width: Any, m: Any) -> tuple[Any, Any]:
+def h_shuffle_any(machine: Any, site: int, mode: str, x: Any, offset: Any, width: Any, m: Any) -> tuple[Any, Any]:
     """Return (value, valid) of a shuffle; a source outside of the group gives the lane's own value.
 
     So does an inactive one for up and down; for xor and idx it gives 0, as the lane exchanges of the chips do.
     """
     lane = machine.lane_in_wave
     width = width.astype(np.int64)
+    bad = (width <= 0) | (width > machine.wave_size) | (width & (width - 1) != 0)
+    if np.any(bad):
+        machine.undefined(site, f"a shuffle in groups that are no power of two up to {machine.wave_size} lanes", bad, m)
     first = lane & -width
     offset = offset.astype(np.int64)
     if mode == "xor":
@@ -87,10 +90,10 @@ def h_shuffle_any(machine: Any, mode: str, x: Any, offset: Any, width: Any, m: A
     return keep_own(machine, m, src, gather_lanes(machine, x, src), inactive), valid
 
 
-def h_shuffle_vector_any(machine: Any, mode: str, x: Any, offset: Any, width: Any, m: Any) -> tuple[Any, Any]:
+def h_shuffle_vector_any(machine: Any, site: int, mode: str, x: Any, offset: Any, width: Any, m: Any) -> tuple[Any, Any]:
     if x.ndim == 1:
         return x, np.bool_(True)
-    pairs = [h_shuffle_any(machine, mode, x[..., i], offset, width, m) for i in range(x.shape[-1])]
+    pairs = [h_shuffle_any(machine, site, mode, x[..., i], offset, width, m) for i in range(x.shape[-1])]
     return np.stack(np.broadcast_arrays(*[p[0] for p in pairs]), axis=-1), pairs[0][1]
 
 

@@ -56,7 +56,7 @@ def shuffle(t: FunctionTranslator, op: Any) -> None:
         t.set(op.results[0], f"{helper}_xor(M, {text}, {int(static)}, {t.mask})")
         t.define(op.results[1], t.constant("i1", True))
         return
-    pair = t.let(f"{helper}_any(M, '{mode}', {text}, {offset}, {width}, {t.mask})")
+    pair = t.let(f"{helper}_any(M, {t.site()}, '{mode}', {text}, {offset}, {width}, {t.mask})")
     t.set(op.results[0], f"{pair}[0]")
     t.set_scalar(op.results[1], f"{pair}[1]")
 

@@ -47,7 +47,7 @@ def extract(t: FunctionTranslator, op: Any) -> None:
     if DYNAMIC in position:
         if len(position) > 1:
             raise t.refuse("a run-time position in a multi-dimensional vector", "use 1-D vectors")
-        t.set_scalar(op.results[0], f"h_pick({t.array(src)}, {t.scalar(op.operands[1])})")
+        t.set_scalar(op.results[0], f"h_pick(M, {t.site()}, {t.array(src)}, {t.scalar(op.operands[1])}, {t.mask})")
         return
     offset = flat_offset(position, dims_of(op.operands[0]))
     if isinstance(src, Scalar):
@@ -65,7 +65,7 @@ def insert(t: FunctionTranslator, op: Any) -> None:
     if DYNAMIC in position:
         if len(position) > 1:
             raise t.refuse("a run-time position in a multi-dimensional vector", "use 1-D vectors")
-        t.set_array(op.results[0], f"h_place({t.array(dest)}, {t.scalar(op.operands[2])}, {value.text})")
+        t.set_array(op.results[0], f"h_place(M, {t.site()}, {t.array(dest)}, {t.scalar(op.operands[2])}, {value.text}, {t.mask})")
         return
     insert_at(t, op.results[0], as_pieces(value), dest, flat_offset(position, dims_of(op.results[0])))
 
@@ -83,7 +83,7 @@ def extractelement(t: FunctionTranslator, op: Any) -> None:
     if index is not None:
         t.define(op.results[0], t.element(src, int(index)))
     else:
-        t.set_scalar(op.results[0], f"h_pick({t.array(src)}, {t.scalar(op.operands[1])})")
+        t.set_scalar(op.results[0], f"h_pick(M, {t.site()}, {t.array(src)}, {t.scalar(op.operands[1])}, {t.mask})")
 
 
 @rule("llvm.insertelement")
@@ -92,7 +92,7 @@ def insertelement(t: FunctionTranslator, op: Any) -> None:
     if index is not None:
         insert_at(t, op.results[0], as_pieces(value), dest, int(index))
     else:
-        t.set_array(op.results[0], f"h_place({t.array(dest)}, {t.scalar(op.operands[2])}, {value.text})")
+        t.set_array(op.results[0], f"h_place(M, {t.site()}, {t.array(dest)}, {t.scalar(op.operands[2])}, {value.text}, {t.mask})")
 
 
 @rule("vector.from_elements")
