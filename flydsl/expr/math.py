@@ -41,7 +41,7 @@ def _float_op(name: str, op: str, items: tuple, fastmath: Any) -> Any:
 def _float_function(name: str, summary: str, result: type[Numeric] | None = None) -> Callable[..., Any]:
     op = "math." + name
 
-    def function(x: Any, *, fastmath: Any = None, **_: Any) -> Any:
+    def function(x: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
         if result is None:
             return _float_op(name, op, (x,), fastmath)
         o = gather((x,))
@@ -56,7 +56,7 @@ def _float_function(name: str, summary: str, result: type[Numeric] | None = None
 def _integer_function(name: str, summary: str) -> Callable[..., Any]:
     op = "math." + name
 
-    def function(x: Any, **_: Any) -> Any:
+    def function(x: Any, *, loc: Any = None, ip: Any = None) -> Any:
         if (y := emit_scalars(op, (x,), False, None)) is not None:
             return y
         o = gather((x,))
@@ -71,7 +71,7 @@ def _integer_function(name: str, summary: str) -> Callable[..., Any]:
 def _binary_float(name: str, summary: str) -> Callable[..., Any]:
     op = "math." + name
 
-    def function(a: Any, b: Any, *, fastmath: Any = None, **_: Any) -> Any:
+    def function(a: Any, b: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
         return _float_op(name, op, (a, b), fastmath)
 
     function.__name__ = function.__qualname__ = name
@@ -125,7 +125,7 @@ atan2 = _binary_float("atan2", "Return the angle of the point (x=b, y=a) in radi
 copysign = _binary_float("copysign", "Return the magnitude of `a` with the sign of `b`.")
 
 
-def sincos(x: Any, *, fastmath: Any = None, **_: Any) -> tuple[Any, Any]:
+def sincos(x: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> tuple[Any, Any]:
     """Return (sin(x), cos(x))."""
     o = gather((x,))
     _require("sincos", o, "float")
@@ -135,7 +135,7 @@ def sincos(x: Any, *, fastmath: Any = None, **_: Any) -> tuple[Any, Any]:
     return in_form(o, o.dtype, op.results[0]), in_form(o, o.dtype, op.results[1])
 
 
-def fpowi(base: Any, exponent: Any, *, fastmath: Any = None, **_: Any) -> Any:
+def fpowi(base: Any, exponent: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return a float to the power of an integer."""
     o, e = gather((base,)), as_dsl(exponent)
     _require("fpowi", o, "float")
@@ -148,18 +148,18 @@ def fpowi(base: Any, exponent: Any, *, fastmath: Any = None, **_: Any) -> Any:
     return emit_named("math.fpowi", both, o.dtype, float_flags(fastmath))
 
 
-def ipowi(base: Any, exponent: Any, **_: Any) -> Any:
+def ipowi(base: Any, exponent: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """Return an integer to the power of an integer; a negative power of anything but 1 and -1 is 0."""
     o = gather((base, exponent))
     _require("ipowi", o, "integer")
     return emit_named("math.ipowi", o, o.dtype)
 
 
-def fma(a: Any, b: Any, c: Any, *, fastmath: Any = None, **_: Any) -> Any:
+def fma(a: Any, b: Any, c: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return a * b + c, rounded once."""
     return _float_op("fma", "math.fma", (a, b, c), fastmath)
 
 
-def clampf(x: Any, lo: Any, hi: Any, *, fastmath: Any = None, **_: Any) -> Any:
+def clampf(x: Any, lo: Any, hi: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return x limited to [lo, hi]."""
     return _float_op("clampf", "math.clampf", (x, lo, hi), fastmath)

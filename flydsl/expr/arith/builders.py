@@ -2,6 +2,7 @@
 take the result type first.
 
 Integer forms wrap; division by zero and shifts by the width or more are undefined, as in the `arith` dialect.
+`results`, `loc` and `ip` are accepted as MLIR's own builders have them, and change nothing.
 """
 
 from collections.abc import Callable
@@ -49,7 +50,9 @@ def constant_like(value: int | float, type_: ir.Type) -> ir.Value:
 def _integer(name: str, summary: str) -> Callable[..., ArithValue]:
     op = "arith." + name
 
-    def builder(lhs: Any, rhs: Any, *, overflow_flags: Any = None, is_exact: Any = None, **_: Any) -> ArithValue:
+    def builder(
+        lhs: Any, rhs: Any, *, overflow_flags: Any = None, is_exact: Any = None, results: Any = None, loc: Any = None, ip: Any = None
+    ) -> ArithValue:
         x, y = _pair(lhs, rhs)
         attrs = {}
         if overflow_flags is not None:
@@ -64,7 +67,7 @@ def _integer(name: str, summary: str) -> Callable[..., ArithValue]:
 def _float(name: str, summary: str) -> Callable[..., ArithValue]:
     op = "arith." + name
 
-    def builder(lhs: Any, rhs: Any, *, fastmath: Any = None, **_: Any) -> ArithValue:
+    def builder(lhs: Any, rhs: Any, *, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
         x, y = _pair(lhs, rhs)
         return build_raw(op, None, (x, y), flags_of(fastmath))
 
@@ -76,7 +79,9 @@ def _conversion(
 ) -> Callable[..., ArithValue]:
     op = "arith." + name
 
-    def builder(out: Any, in_: Any, *, fastmath: Any = None, roundingmode: Any = None, **_: Any) -> ArithValue:
+    def builder(
+        out: Any, in_: Any, *, fastmath: Any = None, roundingmode: Any = None, results: Any = None, loc: Any = None, ip: Any = None
+    ) -> ArithValue:
         x = raw_operand(in_)
         target = _shaped_like(as_type(out), x.type)
         attrs = dict(flags_of(fastmath) or {}) if is_float else {}
@@ -139,13 +144,13 @@ sitofp = _conversion("sitofp", "Return a signed integer as float.")
 index_castui = _conversion("index_castui", "Return an unsigned integer as index, or an index as integer.")
 
 
-def negf(operand: Any, *, fastmath: Any = None, **_: Any) -> ArithValue:
+def negf(operand: Any, *, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return the negated float."""
     x = raw_operand(operand)
     return build_raw("arith.negf", None, (x,), flags_of(fastmath))
 
 
-def bitcast(out: Any, in_: Any, **_: Any) -> ArithValue:
+def bitcast(out: Any, in_: Any, *, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return the bits of `in_` as type `out` of the same size; vectors may change their element count."""
     x, target = raw_operand(in_), as_type(out)
     if isinstance(x.type, ir.VectorType) and not isinstance(target, ir.VectorType):
@@ -154,7 +159,7 @@ def bitcast(out: Any, in_: Any, **_: Any) -> ArithValue:
     return build_raw("vector.bitcast" if is_vector else "arith.bitcast", target, (x,))
 
 
-def index_cast(target_type: Any, value: Any, **_: Any) -> ArithValue:
+def index_cast(target_type: Any, value: Any, *, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return an integer as index or an index as integer; between integers it widens with the sign or truncates."""
     x, target = raw_operand(value), as_type(target_type)
     if x.type == target:
@@ -171,13 +176,13 @@ def trunc_f(target_type: Any, value: Any) -> ArithValue:
     return truncf(target_type, value)
 
 
-def select(condition: Any, true_value: Any, false_value: Any, **_: Any) -> ArithValue:
+def select(condition: Any, true_value: Any, false_value: Any, *, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return `true_value` where the condition holds, else `false_value`, as a raw value."""
     x, y = _pair(true_value, false_value)
     return build_raw("arith.select", None, (raw_operand(condition), x, y))
 
 
-def constant(value: Any, *, type: Any = None, index: bool = False, **_: Any) -> ArithValue:
+def constant(value: Any, *, type: Any = None, index: bool = False, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return a raw constant; the type defaults to i1, i32 (i64 if it does not fit) or f32 by the Python type."""
     if type is not None:
         return ArithValue(constant_like(value, as_type(type)))
@@ -199,7 +204,7 @@ def constant_vector(element_value: Any, vector_type: Any) -> ArithValue:
     return build_raw("vector.broadcast", type_, (raw_operand(element_value, type_.element_type),))
 
 
-def unwrap(val: Any, *, type: Any = None, index: bool = False, **_: Any) -> ArithValue:
+def unwrap(val: Any, *, type: Any = None, index: bool = False, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return the raw value of a DSL value; a number becomes a constant."""
     if isinstance(val, ArithValue):
         return val

@@ -17,12 +17,12 @@ from flydsl.expr.numeric.raw_value import ArithValue
 from flydsl.ir import current
 
 
-def max(*operands: Any, fastmath: Any = None, **_: Any) -> Any:
+def max(*operands: Any, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return the largest operand; lists are flattened, classes promoted. Floats: NaN wins, -0 is below +0."""
     return _extreme("max", operands, fastmath)
 
 
-def min(*operands: Any, fastmath: Any = None, **_: Any) -> Any:
+def min(*operands: Any, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return the smallest operand; lists are flattened, classes promoted. Floats: NaN wins, -0 is below +0."""
     return _extreme("min", operands, fastmath)
 
@@ -93,27 +93,27 @@ def _float_extreme(name: str, a: Any, b: Any, fastmath: Any) -> Any:
     return emit_named("arith." + name, o, o.dtype, float_flags(fastmath), depth=3)
 
 
-def maximumf(a: Any, b: Any, *, fastmath: Any = None, **_: Any) -> Any:
+def maximumf(a: Any, b: Any, *, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return the larger float; NaN if one is NaN."""
     return _float_extreme("maximumf", a, b, fastmath)
 
 
-def minimumf(a: Any, b: Any, *, fastmath: Any = None, **_: Any) -> Any:
+def minimumf(a: Any, b: Any, *, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return the smaller float; NaN if one is NaN."""
     return _float_extreme("minimumf", a, b, fastmath)
 
 
-def maxnumf(a: Any, b: Any, *, fastmath: Any = None, **_: Any) -> Any:
+def maxnumf(a: Any, b: Any, *, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return the larger float; if one is NaN, the other."""
     return _float_extreme("maxnumf", a, b, fastmath)
 
 
-def minnumf(a: Any, b: Any, *, fastmath: Any = None, **_: Any) -> Any:
+def minnumf(a: Any, b: Any, *, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return the smaller float; if one is NaN, the other."""
     return _float_extreme("minnumf", a, b, fastmath)
 
 
-def ceildiv(lhs: Any, rhs: Any, **_: Any) -> Any:
+def ceildiv(lhs: Any, rhs: Any, *, results: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return the quotient rounded up, of signed or unsigned integers."""
     a, b = as_dsl(lhs), as_dsl(rhs)
     for x in (a, b):
@@ -143,7 +143,7 @@ def _fold_ceildiv(dtype: type[Numeric], a: int, b: int) -> int:
     return quotient
 
 
-def shrui(value: Any, amount: Any, *, is_exact: Any = None, **_: Any) -> Any:
+def shrui(value: Any, amount: Any, *, is_exact: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return an integer shifted right, zeros coming in; the class of `value` stays."""
     x = as_dsl(value)
     if not x.dtype.is_integer:
@@ -158,13 +158,13 @@ def shrui(value: Any, amount: Any, *, is_exact: Any = None, **_: Any) -> Any:
     return emit_named("arith.shrui", gather((value, amount), x.dtype), x.dtype)
 
 
-def cmpi(predicate: Any, lhs: Any, rhs: Any, **_: Any) -> ArithValue:
+def cmpi(predicate: Any, lhs: Any, rhs: Any, *, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return the integer comparison as a raw i1; the predicate decides about signs."""
     o = _raw_form(gather((lhs, rhs)))
     return emit_named("arith.cmpi", o, Boolean, cmp_attrs(current(), predicate_code(CmpIPredicate, predicate)))
 
 
-def cmpf(predicate: Any, lhs: Any, rhs: Any, *, fastmath: Any = None, **_: Any) -> ArithValue:
+def cmpf(predicate: Any, lhs: Any, rhs: Any, *, fastmath: Any = None, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return the float comparison as a raw i1."""
     trace = current()
     attrs = cmp_attrs(trace, predicate_code(CmpFPredicate, predicate))

@@ -35,7 +35,7 @@ def _class(name: str, builder: Callable[..., Any]) -> type[RawOp]:
     return type(name, (RawOp,), {"builder": staticmethod(builder), "__doc__": doc, "__module__": __name__})
 
 
-def _constant(result: Any, value: Any, **_: Any) -> ArithValue:
+def _constant(result: Any, value: Any, *, results: Any = None, loc: Any = None, ip: Any = None) -> ArithValue:
     """Return a constant of the type `result`."""
     number = getattr(value, "value", value)
     return b.constant(number, type=result)
