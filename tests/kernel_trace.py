@@ -23,6 +23,7 @@ class Kernel:
         self.function = function
         self.known_block_size = block
         self.dynamic_shared_bytes = 0
+        self.static_shared_bytes = 0
 
 
 @contextmanager
