@@ -183,7 +183,29 @@ _state = _State
 
 def replacements(mode: SimulatedCuda) -> dict[str, Any]:
     """Return the names of `torch.cuda` that get a new value."""
+    quiet = (
+        "empty_cache init _lazy_init reset_peak_memory_stats reset_max_memory_allocated "
+        "reset_accumulated_memory_stats ipc_collect set_per_process_memory_fraction"
+    ).split()
+    return {
+        **dict.fromkeys(quiet, _nothing),
+        **_devices(mode),
+        **_memory(mode),
+        **_streams(mode),
+        **_random_numbers(),
+        **graph_classes(mode, lambda: _state.stream, Stream, _StreamScope),
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "is_bf16_supported": lambda *a, **k: True,
+    }
 
+
+def _known(mode: SimulatedCuda, device: Any) -> DeviceProperties:
+    mode.index(device)
+    return properties()
+
+
+def _devices(mode: SimulatedCuda) -> dict[str, Any]:
     class Device:
         """`torch.cuda.device(n)`."""
 
@@ -199,33 +221,10 @@ def replacements(mode: SimulatedCuda) -> dict[str, Any]:
     def set_device(device: Any) -> None:
         mode.current = mode.index(device)
 
-    def used(device: Any = None) -> int:
-        return mode.memory.used_bytes(mode.index(device) or 0)
-
     def known(device: Any = None) -> DeviceProperties:
-        mode.index(device)
-        return properties()
+        return _known(mode, device)
 
-    def set_stream(stream: Stream) -> None:
-        _state.stream = stream
-
-    mode.stream = lambda: _state.stream.cuda_stream
-    generator = torch.default_generator  # of the host: there is one generator for both
-    memory = dict.fromkeys(
-        ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), used
-    )
-    quiet = (
-        "empty_cache init _lazy_init reset_peak_memory_stats reset_max_memory_allocated "
-        "reset_accumulated_memory_stats ipc_collect set_per_process_memory_fraction"
-    ).split()
     return {
-        **dict.fromkeys(quiet, _nothing),
-        **memory,
-        **graph_classes(mode, lambda: _state.stream, Stream, _StreamScope),
-        "synchronize": _synchronize,
-        "is_available": lambda: True,
-        "is_initialized": lambda: True,
-        "is_bf16_supported": lambda *a, **k: True,
         "device_count": lambda: mode.devices,
         "current_device": lambda: mode.current,
         "set_device": set_device,
@@ -235,6 +234,31 @@ def replacements(mode: SimulatedCuda) -> dict[str, Any]:
         "get_device_capability": lambda device=None: (known(device).major, known(device).minor),
         "get_arch_list": lambda: [get_rocm_arch()],
         "can_device_access_peer": lambda device, peer: True,
+    }
+
+
+def _memory(mode: SimulatedCuda) -> dict[str, Any]:
+    def used(device: Any = None) -> int:
+        return mode.memory.used_bytes(mode.index(device) or 0)
+
+    def free_and_total(device: Any = None) -> tuple[int, int]:
+        total = _known(mode, device).total_memory
+        return total - used(device), total
+
+    return {
+        **dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), used),
+        "mem_get_info": free_and_total,
+        "memory_stats": lambda device=None: {f"allocated_bytes.all.{k}": used(device) for k in ("peak", "current")},
+    }
+
+
+def _streams(mode: SimulatedCuda) -> dict[str, Any]:
+    def set_stream(stream: Stream) -> None:
+        _state.stream = stream
+
+    mode.stream = lambda: _state.stream.cuda_stream
+    return {
+        "synchronize": _synchronize,
         "Stream": Stream,
         "ExternalStream": lambda stream_ptr, device=None, **k: Stream(device, stream_ptr=stream_ptr),
         "Event": Event,
@@ -242,8 +266,12 @@ def replacements(mode: SimulatedCuda) -> dict[str, Any]:
         "current_stream": lambda device=None: _state.stream,
         "default_stream": lambda device=None: _state.default,
         "set_stream": set_stream,
-        "mem_get_info": lambda device=None: (known(device).total_memory - used(device), known(device).total_memory),
-        "memory_stats": lambda device=None: {f"allocated_bytes.all.{k}": used(device) for k in ("peak", "current")},
+    }
+
+
+def _random_numbers() -> dict[str, Any]:
+    generator = torch.default_generator  # of the host: there is one generator for both
+    return {
         **dict.fromkeys(("manual_seed", "manual_seed_all"), lambda seed: generator.manual_seed(int(seed)) and None),
         **dict.fromkeys(("seed", "seed_all"), lambda: generator.seed() and None),
         "initial_seed": generator.initial_seed,

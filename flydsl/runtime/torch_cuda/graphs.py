@@ -115,7 +115,16 @@ class Capture:
 
 def graph_classes(mode: Any, current_stream: Callable, new_stream: Callable, scope: Callable) -> dict[str, Any]:
     """Return the names of `torch.cuda` that have to do with graphs."""
+    return {
+        "CUDAGraph": _graph_class(mode, current_stream),
+        "graph": _scope_class(new_stream, scope),
+        "graph_pool_handle": lambda: (0, next(_pools)),
+        "is_current_stream_capturing": lambda: _is_capturing(current_stream()),
+        "make_graphed_callables": lambda callables, *args, **kwargs: callables,  # without a capture they do the same
+    }
 
+
+def _graph_class(mode: Any, current_stream: Callable) -> type:
     class CUDAGraph:
         """`torch.cuda.CUDAGraph`."""
 
@@ -164,13 +173,17 @@ def graph_classes(mode: Any, current_stream: Callable, new_stream: Callable, sco
         def pool(self) -> tuple[int, int]:
             return self._pool
 
+    return CUDAGraph
+
+
+def _scope_class(new_stream: Callable, scope: Callable) -> type:
     class graph:
         """`with torch.cuda.graph(g):` captures on a stream of its own."""
 
         default_capture_stream = None
 
         def __init__(
-            self, cuda_graph: CUDAGraph, pool: Any = None, stream: Any = None, capture_error_mode: str = "global"
+            self, cuda_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "global"
         ):
             self.cuda_graph, self.pool = cuda_graph, pool
             self.stream = scope(stream or new_stream())
@@ -183,13 +196,7 @@ def graph_classes(mode: Any, current_stream: Callable, new_stream: Callable, sco
             self.cuda_graph.capture_end()
             self.stream.__exit__(*error)
 
-    return {
-        "CUDAGraph": CUDAGraph,
-        "graph": graph,
-        "graph_pool_handle": lambda: (0, next(_pools)),
-        "is_current_stream_capturing": lambda: _is_capturing(current_stream()),
-        "make_graphed_callables": lambda callables, *args, **kwargs: callables,  # without a capture they do the same
-    }
+    return graph
 
 
 def _is_capturing(stream: Any) -> bool:
