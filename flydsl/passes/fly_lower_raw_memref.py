@@ -6,6 +6,7 @@ After   no memref; `llvm.mlir.global` in LDS, getelementptr, llvm.load, llvm.sto
 Shapes  static, row-major, without offset
 """
 
+import math
 from collections.abc import Callable
 
 from flydsl.diag import PassFailed
@@ -58,10 +59,8 @@ def _globals(module: ir.Operation, editor: Editor) -> None:
 
 
 def _bytes(type_: ir.MemRefType) -> int:
-    count = 1
-    for n in type_.shape:
-        count *= n
-    return -(-count * type_.element_type.width // 8)
+    """Return the bytes of a memref as getelementptr steps through it: elements below a byte have one each."""
+    return math.prod(type_.shape) * -(-type_.element_type.width // 8)
 
 
 class _Function:
