@@ -11,7 +11,6 @@ import copy
 import ctypes
 import dataclasses
 import functools
-import inspect
 import struct
 from collections.abc import Callable, Hashable, Sequence
 from types import FunctionType
@@ -20,8 +19,18 @@ from typing import Any
 import numpy as np
 
 from flydsl import layout as la
+from flydsl.compiler.declared import (
+    check_array,
+    check_not_number,
+    check_number,
+    check_scalar,
+    declared_as,
+    integer_range,
+    is_scalar_class,
+    refuse_pointer,
+)
 from flydsl.compiler.fingerprint import Constant, function_digest
-from flydsl.diag import ArgumentRange, ArgumentType, StrideNotUnit, TensorExtent, TensorPromise, TensorRank
+from flydsl.diag import ArgumentType, StrideNotUnit, TensorExtent, TensorPromise, TensorRank
 from flydsl.dialects import type_of
 from flydsl.expr.enum import AddressSpace, space_name
 from flydsl.expr.numeric import Boolean, Float32, Int32, Int64, Numeric
@@ -384,12 +393,12 @@ def from_c_void_p(
 class NumericJitArg(JitArgument):
     """A number of a scalar class."""
 
-    def __init__(self, cls: type[Numeric], value: Any):
+    def __init__(self, cls: type[Numeric], value: Any, parameter: str = "", function: str = ""):
         self.dsl_type = cls
-        value = value.value if isinstance(value, Numeric) else value
-        is_whole = type(value) is not float or cls is Boolean or value.is_integer()
-        if type(value) in (int, float) and cls.is_integer and not (is_whole and self.low <= value <= self.high):
-            raise ArgumentRange(value=value, dtype=cls.__name__, low=self.range[0], high=self.range[1])
+        if isinstance(value, Numeric):
+            value = value.value
+        else:
+            check_number(cls, value, parameter, function)
         self.number = cls(value).value
         if cls.is_float and cls.width <= 8:  # lowered code takes the bits of floats that no arithmetic knows
             self.number = small_float_bits(cls.element.mlir, self.number)
@@ -397,17 +406,7 @@ class NumericJitArg(JitArgument):
     @property
     def range(self) -> tuple[int, int]:
         """The least and the greatest value of an integer class."""
-        cls = self.dsl_type
-        return (-(1 << cls.width - 1), (1 << cls.width - 1) - 1) if cls.signed else (0, (1 << cls.width) - 1)
-
-    @property
-    def low(self) -> int:
-        """The least value that is accepted: bit patterns of the other sign are."""
-        return -(1 << self.dsl_type.width - 1)
-
-    @property
-    def high(self) -> int:
-        return (1 << self.dsl_type.width) - 1
+        return integer_range(self.dsl_type)
 
     def signature(self) -> Hashable:
         return self.dsl_type
@@ -588,9 +587,15 @@ def wrap(value: Any, annotation: Any, parameter: str, function: str) -> JitArgum
         return StaticJitArg(value)
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         value = value.item()
-    if isinstance(annotation, type) and issubclass(annotation, Numeric) and isinstance(value, (int, float, bool)):
-        return NumericJitArg(annotation, value)
+    if isinstance(value, (int, float)):
+        if is_scalar_class(annotation):
+            return NumericJitArg(annotation, value, parameter, function)
+        if type(value) in (int, float, bool):
+            check_not_number(annotation, value, parameter, function)
     if isinstance(value, Numeric):
+        check_not_number(annotation, value, parameter, function)
+        if is_scalar_class(annotation):
+            check_scalar(annotation, value, parameter, function)
         return NumericJitArg(type(value), value)
     return _by_type(value, annotation, parameter, function)
 
@@ -617,13 +622,15 @@ def _by_type(value: Any, annotation: Any, parameter: str, function: str) -> JitA
         return StreamJitArg(value)
     array = argument_array(value, parameter, missing_ok=True)
     if array is not None:
+        check_array(annotation, value, parameter, function)
         return MemRefJitArg(array, dynamic_layout=True)
-    declared = getattr(annotation, "__name__", "no type") if annotation is not inspect.Parameter.empty else "no type"
+    if annotation is Pointer:
+        refuse_pointer(value, parameter, function)
     raise ArgumentType(
         parameter=parameter,
         got=type(value).__name__,
         function=function,
-        declared=declared,
+        declared=declared_as(annotation),
         advice="pass a number, an array (NumPy, torch, DLPack), a stream, or register the type: JitArgumentRegistry",
     )
 

@@ -15,6 +15,7 @@ from flydsl.compiler.annotations import resolved_annotations
 from flydsl.compiler.backends import backend_key
 from flydsl.compiler.compile_module import MlirCompiler, compile_module  # noqa: F401  (public tests reach it here)
 from flydsl.compiler.context import CompilationContext, ambient, checked_hints
+from flydsl.compiler.declared import warn_of_class
 from flydsl.compiler.disk import disk_cache, disk_key, load_or_compile, version_of
 from flydsl.compiler.dispatch import MOST_PATTERNS, Pattern
 from flydsl.compiler.fingerprint import NOT_BOUND, Captured, captured_state
@@ -155,7 +156,7 @@ class JitFunction:
     def wrap_arguments(self, args: tuple, kwargs: dict) -> list[tuple[str, JitArgument]]:
         """Return (name, JitArgument) of each parameter.
 
-        Raises   ArgumentCount, ArgumentType
+        Raises   ArgumentCount, ArgumentType, ArgumentClass, ArgumentRange
         """
         return self._wrapped(self.positional(args, kwargs))
 
@@ -299,6 +300,8 @@ class JitFunction:
         module = trace.module
         module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
         module.operation.attributes["fly.arch"] = ir.StringAttr.get(trace.arch)
+        for name, argument in arguments:
+            warn_of_class(self._annotations[name], argument.dsl_type, name, self.func.__name__)
         types = [argument.ir_types() for _, argument in arguments]
         flat = [t for group in types for t in group]
         names = [name for (name, _), group in zip(arguments, types, strict=True) for _ in group]

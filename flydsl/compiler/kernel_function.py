@@ -8,11 +8,20 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
+from flydsl import arch as chips
 from flydsl.compiler.annotations import resolved_signature
 from flydsl.compiler.context import CompilationContext  # noqa: F401  (imported from here by kernels)
-from flydsl.compiler.launch_arguments import KernelArguments, check_grid, launch_sizes
+from flydsl.compiler.launch_arguments import KernelArguments, check_grid, declared_values, launch_sizes
 from flydsl.compiler.loading import load_named
-from flydsl.diag import BlockSizeConflict, DynamicSharedTooSmall, KernelOutsideJit, MissingLaunch, UserError
+from flydsl.diag import (
+    ArgumentCount,
+    BlockSizeConflict,
+    DynamicSharedTooSmall,
+    KernelOutsideJit,
+    MissingLaunch,
+    SharedCapacity,
+    UserError,
+)
 from flydsl.expr.numeric import Numeric
 from flydsl.expr.typing import Stream
 from flydsl.frontend import other_errors, rewritten
@@ -29,6 +38,7 @@ class KernelContext:
         self.known_block_size = block
         self.gpu_module = gpu_module
         self.dynamic_shared_bytes = 0
+        self.static_shared_bytes = 0
         self.function: ir.Operation | None = None
 
 
@@ -86,9 +96,14 @@ class KernelFunction:
         if trace is None or trace.scope is None or trace.scope.kind != "host":
             raise KernelOutsideJit(kernel=self.name)
         attrs = {n: kwargs.pop(n) for n in _ATTRIBUTE_KEYWORDS if n in kwargs and n not in self.signature.parameters}
-        bound = self.signature.bind(*args, **kwargs)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as e:
+            raise ArgumentCount(function=self.name, problem=str(e), signature=self.signature) from None
         bound.apply_defaults()
-        return KernelLauncher(self, bound, trace, **attrs)
+        signature = resolved_signature(self.func, self.signature)
+        declared_values(signature, bound, self.name)
+        return KernelLauncher(self, signature, bound, trace, **attrs)
 
 
 class KernelLauncher:
@@ -100,6 +115,7 @@ class KernelLauncher:
     def __init__(
         self,
         kernel: KernelFunction,
+        signature: inspect.Signature,
         bound: inspect.BoundArguments,
         trace: Trace,
         unit_attrs: Sequence[str] | None = None,
@@ -107,10 +123,13 @@ class KernelLauncher:
     ):
         self.unit_attrs, self.value_attrs = tuple(unit_attrs or ()), dict(value_attrs or {})
         self.kernel = kernel
+        self.signature = signature  # with annotation objects
         self.bound = bound
         self.trace = trace
         self.launched = False
-        pending_launches(trace).append((self, MissingLaunch(kernel=kernel.name)))
+        missing = MissingLaunch(kernel=kernel.name)
+        self.called_at = missing.span
+        pending_launches(trace).append((self, missing))
 
     def launch(
         self,
@@ -127,7 +146,7 @@ class KernelLauncher:
 
         Shapes   grid, block, cluster: an int or Int32, or a tuple of one to three; missing sizes are 1
         Units    smem in bytes of dynamic LDS, by default what the kernel allocates
-        Raises   BlockSizeConflict, DynamicSharedTooSmall, LaunchGeometry
+        Raises   BlockSizeConflict, DynamicSharedTooSmall, LaunchGeometry, SharedCapacity
         """
         self.launched = True
         grid_sizes, block_sizes = launch_sizes(grid, "grid"), launch_sizes(block, "block")
@@ -137,7 +156,7 @@ class KernelLauncher:
         declared = self.kernel.known_block_size
         if declared and static_block and declared != static_block:
             raise BlockSizeConflict(kernel=self.kernel.name, launched=static_block, declared=declared)
-        arguments = KernelArguments(resolved_signature(self.kernel.func, self.kernel.signature), self.bound)
+        arguments = KernelArguments(self.signature, self.bound, self.kernel.name, self.called_at)
         units, valued = (*self.unit_attrs, *(unit_attrs or ())), {**self.value_attrs, **(value_attrs or {})}
         attrs = _extra_attributes(units, valued, cluster_sizes)
         context = trace_kernel(self.kernel, arguments, self.trace, declared or static_block, attrs)
@@ -152,7 +171,16 @@ class KernelLauncher:
             smem = int(smem.value)
         if isinstance(smem, int) and smem < needed:
             raise DynamicSharedTooSmall(kernel=self.kernel.name, given=smem, needed=needed)
+        if isinstance(smem, int):
+            _check_shared_capacity(context.static_shared_bytes, smem, self.trace.arch)
         return smem
+
+
+def _check_shared_capacity(static: int, dynamic: int, arch: str) -> None:
+    limit = chips.get(arch).lds.bytes
+    if static + dynamic > limit:
+        parts = f"arrays of the kernel {static}; dynamic (smem) {dynamic}"
+        raise SharedCapacity(used=static + dynamic, limit=limit, arch=arch, parts=parts)
 
 
 @overload

@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from flydsl.compiler.declared import check_parts, kernel_value
 from flydsl.compiler.protocol import construct_from_ir_values, extract_to_ir_values
-from flydsl.diag import GridTooLarge, LaunchGeometry
+from flydsl.diag import GridTooLarge, LaunchGeometry, Span
 from flydsl.expr.numeric import Numeric
 from flydsl.expr.typing import Constexpr, Stream
 from flydsl.expr.values import FlyValue
@@ -18,10 +19,24 @@ from flydsl.ir import ir
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class KernelArguments:
-    """`types`, `values`, `names` of the parameters; static arguments take none."""
+def declared_values(signature: inspect.Signature, bound: inspect.BoundArguments, kernel: str) -> None:
+    """Replace the bound arguments of a kernel by what its body gets, as the annotations say (`declared.kernel_value`)."""
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        annotation = parameter.annotation
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            bound.arguments[name] = tuple(kernel_value(v, annotation, f"{name}[{i}]", kernel) for i, v in enumerate(value))
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            bound.arguments[name] = {k: kernel_value(v, annotation, k, kernel) for k, v in value.items()}
+        else:
+            bound.arguments[name] = kernel_value(value, annotation, name, kernel)
 
-    def __init__(self, signature: inspect.Signature, bound: inspect.BoundArguments):
+
+class KernelArguments:
+    """`types`, `values`, `names` of the parameters; static arguments take none. `at`: where the kernel was called."""
+
+    def __init__(self, signature: inspect.Signature, bound: inspect.BoundArguments, kernel: str = "", at: Span | None = None):
+        self.kernel, self.at = kernel, at
         self.types: list[ir.Type] = []
         self.values: list[ir.Value] = []
         self.names: list[str] = []
@@ -40,6 +55,8 @@ class KernelArguments:
     def _add(self, name: str, value: Any, parameter: inspect.Parameter) -> tuple[int, Callable]:
         """Add the parameters of one argument; return (how many, function from their block arguments to the value)."""
         values, rebuild = _decompose(value, parameter.annotation)
+        if values:
+            check_parts(value, name, self.kernel, self.at)
         self.types += [v.type for v in values]
         self.values += values
         self.names += [name] if len(values) == 1 else [f"{name}.{i}" for i in range(len(values))]
@@ -74,8 +91,6 @@ def _decompose(value: Any, annotation: Any) -> tuple[list[ir.Value], Callable]:
         if value.is_static:
             return [], lambda _: value
         return [value.ir_value()], lambda values: wrap_value(value.plain, values[0])
-    if isinstance(annotation, type) and issubclass(annotation, Numeric) and isinstance(value, (int, float)):
-        value = annotation(value)
     if isinstance(value, Numeric) and value.is_static():
         return [], lambda _: value
     try:

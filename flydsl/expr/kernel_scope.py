@@ -71,6 +71,7 @@ def declare_lds(owner: Any, symbol: str, bytes_: int, alignment: int) -> None:
     }
     ip = ir.InsertionPoint(owner.function)
     create_op("llvm.mlir.global", (), (), attrs, None, 1, trace.loc(3), ip)
+    owner.static_shared_bytes = -(-owner.static_shared_bytes // alignment) * alignment + bytes_
 
 
 def _array(trace: Any, bytes_: int) -> ir.Type:

@@ -10,11 +10,13 @@ __all__ = [
     "BitcodeMissing",
     "ExternCall",
     "ExternUnbound",
+    "ArgumentClass",
     "ArgumentCount",
     "ArgumentRange",
     "ArgumentType",
     "BackendCode",
     "BackendName",
+    "BlockLimit",
     "BlockSizeConflict",
     "CompileCommandArgument",
     "CompileCommandFunction",
@@ -42,12 +44,14 @@ __all__ = [
     "SharedMemoryTooLarge",
     "SignatureChanged",
     "StrideNotUnit",
+    "SwitchValue",
     "TensorDtype",
     "TensorExtent",
     "TensorMemory",
     "TensorNegated",
     "TensorPromise",
     "TensorRank",
+    "UndeclaredNumber",
     "UnsupportedHint",
     "VerifyFailed",
 ]
@@ -127,6 +131,26 @@ class ArgumentType(UserError, TypeError):
     fix = "{advice}"
 
 
+class ArgumentClass(UserError, TypeError):
+    code = "FLY_ARGUMENT_CLASS"
+    what = "`{parameter}` of `{function}` is declared as fx.{declared}, but gets {got}"
+    why = "{reason_text}"
+    fix = "{advice_text}"
+
+
+class UndeclaredNumber(UserError, TypeError):
+    code = "FLY_UNDECLARED_NUMBER"
+    what = "`{parameter}` of kernel `{kernel}` gets the Python {type} {value}, and has no annotation that says what it becomes"
+    why = "a number may be compiled into the kernel, or be passed at each launch as a scalar of some class"
+    fix = "pass fx.{cls}({value}), or declare the parameter: `{name}: fx.Constexpr[{declared}]`{scalar}"
+
+    def __init__(self, *, parameter: str, name: str, type: str, cls: str, **rest):
+        is_part = parameter != name
+        scalar = "" if is_part else f" or `{name}: fx.{cls}`"
+        declared = "..." if is_part else type
+        super().__init__(parameter=parameter, name=name, type=type, cls=cls, scalar=scalar, declared=declared, **rest)
+
+
 class NoStream(UserError, TypeError):
     code = "FLY_STREAM"
     what = "`{got}` is no stream"
@@ -157,9 +181,12 @@ class TensorNegated(UserError, ValueError):
 
 class ArgumentRange(UserError, OverflowError):
     code = "FLY_ARGUMENT_RANGE"
-    what = "{value} does not fit {dtype}"
-    why = "a {dtype} parameter holds whole numbers from {low} to {high}; the rest would be lost"
-    fix = "declare a wider parameter (fx.Int64, fx.Float32), or pass a smaller or rounded number"
+    what = "{value} does not fit {dtype}, as which `{parameter}` of `{function}` is declared"
+    why = "{dtype} parameters hold whole numbers from {low} to {high}; another one would become a different number"
+    fix = (
+        "declare a wider parameter (fx.Int64, fx.Float32), or pass a smaller or rounded number; "
+        "where its low bits are meant, say so: fx.{dtype}(0xFFFFFFFF) wraps"
+    )
 
 
 class TensorPromise(UserError, ValueError):
@@ -191,10 +218,16 @@ class StrideNotUnit(UserError, RuntimeError):
 
 
 class LaunchGeometry(UserError, ValueError):
+    """Raised with the `parameter` (grid, block, cluster) and its `value`. A grid with a size of 0 launches nothing."""
+
     code = "FLY_LAUNCH_GEOMETRY"
     what = "{parameter}={value} is not a launch size"
-    why = "{parameter} is an int, an Int32 or a tuple of one to three of them, each at least 1"
+    why = "{parameter} is an int, an Int32 or a tuple of one to three of them, each at least {least}"
     fix = "write `{parameter}=(x, y, z)` with whole numbers"
+
+    def __init__(self, *, parameter: str, value: object, **rest):
+        least = "0 (which launches nothing)" if parameter == "grid" else "1"
+        super().__init__(parameter=parameter, value=value, least=least, **rest)
 
 
 class GridTooLarge(UserError, ValueError):
@@ -209,6 +242,16 @@ class BlockSizeConflict(UserError, ValueError):
     what = "`{kernel}` is launched with block={launched}, but declares known_block_size={declared}"
     why = "the declared size is compiled into the kernel"
     fix = "launch with the declared size, or leave known_block_size out"
+
+
+class BlockLimit(UserError, ValueError):
+    code = "FLY_BLOCK_LIMIT"
+    what = "`{kernel}` is launched with block={block}, {threads} threads, but its code was generated for at most {most}"
+    why = "the block size is a run-time value here; registers are shared out while compiling, for {most} threads where nothing else is said"
+    fix = (
+        "make the block size a compile-time value (fx.Constexpr[int], known_block_size=), or state the most threads at the launch: "
+        "value_attrs={{'rocdl.flat_work_group_size': '1,1024'}}"
+    )
 
 
 class DynamicSharedTooSmall(UserError, ValueError):
@@ -258,6 +301,13 @@ class RunOnlyMiss(UserError, RuntimeError):
     what = "FLYDSL_RUNTIME_RUN_ONLY: `{function}` is not in the disk cache ({problem}); key {key}, folder {folder}"
     why = "compiling is forbidden, and this specialisation has not been compiled into that folder by this version"
     fix = "run once with COMPILE_ONLY=1 and the same arguments, target and versions; `flydsl cache explain {function}` shows what differs"
+
+
+class SwitchValue(UserError, ValueError):
+    code = "FLY_SWITCH_VALUE"
+    what = "{variable}={value!r} is not valid: expected {expected}"
+    why = "switches are read from the environment when they are needed, and this one takes no other value"
+    fix = "set {variable} to what is expected, or unset it; docs/environment.md says what each switch does"
 
 
 class UnsupportedHint(UserError, ValueError):

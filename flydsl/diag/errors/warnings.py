@@ -6,6 +6,7 @@ __all__ = [
     "BarrierDiverges",
     "PythonSideEffect",
     "RegisterIndexDynamic",
+    "ScalarClassKept",
     "SwitchUnused",
     "Uncoalesced",
     "VectorMisaligned",
@@ -76,6 +77,17 @@ class PythonSideEffect(FlyWarning):
     example = (
         'if x[i] > 1.0:\n    print("large")',
         'if x[i] > 1.0:\n    fx.printf("large: {}", x[i])',
+    )
+
+
+class ScalarClassKept(FlyWarning):
+    code = "FLY_WARN_SCALAR_CLASS"
+    what = "`{parameter}` of `{function}` is annotated as fx.{declared} and gets a {got}, which it stays: the annotation is not enforced"
+    why = "a conversion could lose digits, so a scalar that has a class keeps it; arithmetic follows that class"
+    fix = "pass `x.to(fx.{declared})`, or annotate the parameter as fx.{got}"
+    example = (
+        "scale(out, fx.Int64(n)).launch(...)  # def scale(out: fx.Tensor, n: fx.Int32)",
+        "scale(out, fx.Int32(n)).launch(...)",
     )
 
 
