@@ -8,13 +8,17 @@ as in IR, f32 is rounded.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 
 from flydsl.diag import PassFailed
+from flydsl.diag.errors.target import KernelAttributeBad
 from flydsl.ir import ir
+from flydsl.ir.walks import symbol
 from flydsl.layout.view import element_bytes
 
 PASS = "host-program"
+DEFAULT_MOST_THREADS = 256  # upstream's conversion to ROCDL writes this where nothing else is said
 _BINARY = {
     "arith.addi": "+",
     "arith.subi": "-",
@@ -56,12 +60,20 @@ def host_function(module: ir.Module, name: str) -> str:
     for op in module.body.operations:
         op = op.operation
         if op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == name:
-            return _Writer().function(op)
+            return _Writer(_kernels(module)).function(op)
     raise PassFailed(pass_name=PASS, problem=f"no host function {name}")
 
 
+def _kernels(module: ir.Module) -> dict[str, ir.Operation]:
+    """Return the kernels of a module by name."""
+    modules = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    inner = [op.operation for m in modules for op in m.regions[0].blocks[0].operations]
+    return {ir.StringAttr(op.attributes["sym_name"]).value: op for op in inner if op.name == "gpu.func"}
+
+
 class _Writer:
-    def __init__(self):
+    def __init__(self, kernels: dict[str, ir.Operation]):
+        self.kernels = kernels
         self.lines: list[str] = []
         self.names: dict[ir.Value, str] = {}
         self.depth = 1
@@ -266,7 +278,27 @@ def _launch(w: _Writer, op: ir.Operation) -> None:
     smem = names[10][0] if names[10] else "0"
     stream = names[12][0] if names[12] else "0"
     arguments = _tuple([_argument(w, v) for v in groups[11]])
+    if not all(n.isdigit() for g in names[4:7] for n in g):  # else the block was checked while tracing
+        w.put(f"check_block({kernel!r}, {block}, {_most_threads(w.kernels[kernel])}, {_declared_block(w.kernels[kernel])})")
     w.put(f"launch({kernel!r}, {grid}, {block}, {cluster}, {smem}, {stream}, {arguments})")
+
+
+def _most_threads(kernel: ir.Operation) -> int:
+    """Return the workgroup size up to which code is generated for a kernel whose block is not known while compiling."""
+    if "rocdl.flat_work_group_size" in kernel.attributes:
+        held = kernel.attributes["rocdl.flat_work_group_size"]
+        found = re.fullmatch(r'"\d+,(\d+)"', str(held))
+        if found is None:
+            name, wanted = symbol(kernel), "a string 'least,most'"
+            raise KernelAttributeBad(kernel=name, attribute="rocdl.flat_work_group_size", value=str(held), wanted=wanted)
+        return int(found[1])
+    if "rocdl.max_flat_work_group_size" in kernel.attributes:
+        return ir.IntegerAttr(kernel.attributes["rocdl.max_flat_work_group_size"]).value
+    return DEFAULT_MOST_THREADS
+
+
+def _declared_block(kernel: ir.Operation) -> tuple[int, ...]:
+    return tuple(kernel.attributes["known_block_size"]) if "known_block_size" in kernel.attributes else ()
 
 
 def _argument(w: _Writer, v: ir.Value) -> str:

@@ -1,4 +1,7 @@
-"""Arithmetic of generated host programs: integers wrap to their width as in IR, f32 is rounded, division is IEEE's."""
+"""What generated host programs call: arithmetic, and the check of block sizes that are known only at run time.
+
+Integers wrap to their width as in IR, f32 is rounded, division is IEEE's.
+"""
 
 import ctypes
 import math
@@ -64,7 +67,21 @@ def bf16(value: float) -> BFloat16:
     return made
 
 
+def check_block(kernel: str, block: tuple[int, int, int], most: int, declared: tuple[int, ...]) -> None:
+    """Refuse a block that is known only now and that the code of the kernel was not generated for.
+
+    Raises   BlockLimit: more than `most` threads; BlockSizeConflict: another size than the `declared` one, if there is one
+    """
+    from flydsl.diag import BlockLimit, BlockSizeConflict
+
+    if declared and block != declared:
+        raise BlockSizeConflict(kernel=kernel, launched=block, declared=declared)
+    if not declared and math.prod(block) > most:
+        raise BlockLimit(kernel=kernel, block=block, threads=math.prod(block), most=most)
+
+
 NAMES = {
+    "check_block": check_block,
     "bf16": bf16,
     "wrap": wrap,
     "unsigned": unsigned,

@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flydsl.diag import ClusterLaunchUnsupported, DeviceChip, KernelArguments
+from flydsl import arch as chips
+from flydsl.diag import ClusterLaunchUnsupported, DeviceChip, KernelArguments, SharedCapacity
 from flydsl.runtime.driver import driver_gpus
 from flydsl.runtime.host_arrays import common_device, refuse_host_memory
 from flydsl.runtime.host_math import BFloat16
@@ -84,6 +85,7 @@ class RocmLoaded:
         self.kernels: dict[str, KernelInfo]
         self.code, self.kernels = artifact.code_object()
         self.arch: str = artifact.arch
+        self.lds_limit = chips.get(self.arch).lds.bytes
         self.post_load = artifact.post_load
         self.functions: dict[tuple[int, str], int] = {}
         self.modules: dict[int, int] = {}
@@ -172,8 +174,10 @@ class RocmLoaded:
         printer = _Printer(info) if info.has_printf else None
         if printer:
             arguments = (*arguments, printer.address)
-        if smem > 65536:
-            hip.allow_dynamic_lds(function, smem)
+        if smem:
+            self._check_lds(info, smem)
+            if smem > 65536:
+                hip.allow_dynamic_lds(function, smem)
         packer = self.packers.get(info.name) or self.packers.setdefault(info.name, _Packer(info))
         kernarg = packer.filled(arguments)
         try:
@@ -188,6 +192,12 @@ class RocmLoaded:
             packer.free.append(kernarg)
             if printer:
                 printer.close()
+
+    def _check_lds(self, info: KernelInfo, smem: int) -> None:
+        used = info.lds_bytes + smem
+        if used > self.lds_limit:
+            parts = f"arrays of the kernel {info.lds_bytes}; dynamic (smem) {smem}"
+            raise SharedCapacity(used=used, limit=self.lds_limit, arch=self.arch, parts=parts)
 
 
 class _Kernarg:

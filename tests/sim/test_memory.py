@@ -7,7 +7,8 @@ import pytest
 from kernels_ir import VEC_ADD, kernel, lds_array, module, softmax
 from launching import allocation, run
 
-from flydsl.diag.errors.simulator import SimBadLaunch, SimFindings
+from flydsl.diag.errors.memory import SharedCapacity
+from flydsl.diag.errors.simulator import SimFindings
 from flydsl.targets.sim import Allocation, Program, SimOptions
 
 GEP_F32 = "llvm.getelementptr {0}[{1}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32"
@@ -169,7 +170,7 @@ def test_dynamic_lds_starts_after_static_and_ends_with_the_launch_size() -> None
     assert program.translated("k").lds["dyn"][0] == 1024
     with pytest.raises(SimFindings):
         run(program, "k", 1, 64, np.zeros(1, np.int32), lds=252)
-    with pytest.raises(SimBadLaunch, match="bytes of LDS"):
+    with pytest.raises(SharedCapacity, match="bytes of LDS"):
         run(program, "k", 1, 64, np.zeros(1, np.int32), lds=65536)
 
 

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from flydsl import arch as chips
+from flydsl.diag.errors.memory import SharedCapacity
 from flydsl.diag.errors.simulator import SimBadLaunch, SimBadModule
+from flydsl.diag.source import mark_internal
 from flydsl.targets.sim.lds import RowMemory
 from flydsl.targets.sim.machine import LaunchState, Machine, Slab
 from flydsl.targets.sim.memory import GlobalMemory
@@ -163,7 +165,8 @@ class Program:
 
         Units    `grid` in workgroups, `block` in threads, `cluster` in workgroups; `args`: ints are addresses for
         pointers; `stream`: a handle, 0 for the default stream
-        Raises   SimFindings: a fault, with `on_finding="raise"`; SimBadLaunch: arguments or geometry that do not fit
+        Raises   SimFindings: a fault, with `on_finding="raise"`; SimBadLaunch, SharedCapacity: arguments or geometry
+        that do not fit
         """
         config = LaunchConfig(tuple(grid), tuple(block), tuple(cluster), dynamic_lds_bytes, tuple(allocations), stream)
         options = options or SimOptions()
@@ -174,15 +177,21 @@ def compile_text(text: KernelText) -> _Compiled:
     """Return the generator function of a translated kernel."""
     namespace = dict(NAMESPACE)
     exec(compile(text.source, f"<sim:{text.name}>", "exec"), namespace)
-    return _Compiled(text, namespace["kernel"])
+    return _compiled(text, namespace)
 
 
 def compile_checked(text: KernelText) -> _Compiled | None:
     """Return the generator function of a kernel text from outside, or None where it holds what generated text never does."""
     try:
-        return _Compiled(text, run_text(text.source, f"<sim:{text.name}>", NAMESPACE, ATTRIBUTES)["kernel"])
+        return _compiled(text, run_text(text.source, f"<sim:{text.name}>", NAMESPACE, ATTRIBUTES))
     except (TextRefused, SyntaxError, KeyError):
         return None
+
+
+def _compiled(text: KernelText, namespace: dict[str, Any]) -> _Compiled:
+    """Return a kernel that has been run; its frames are left out of the user's tracebacks."""
+    mark_internal(namespace["kernel"].__code__, True)
+    return _Compiled(text, namespace["kernel"])
 
 
 def run_launch(
@@ -258,13 +267,14 @@ def lds_layout(text: KernelText, config: LaunchConfig) -> tuple[int, dict[str, t
 def check_launch(text: KernelText, config: LaunchConfig, args: Sequence[Any], arch: str) -> None:
     """Refuse launches that no hardware would take.
 
-    Raises   SimBadLaunch: the first problem
+    Raises   SimBadLaunch: the first problem; SharedCapacity: static and dynamic LDS are more than the chip has
     """
-    for check in (argument_problem, geometry_problem, block_problem, lds_problem):
+    for check in (argument_problem, geometry_problem, block_problem):
         found = check(text, config, args, arch)
         if found is not None:
             problem, reason, advice = found
             raise SimBadLaunch(kernel=text.name, problem=problem, reason_text=reason, advice_text=advice)
+    check_lds(text, config, arch)
 
 
 Problem = tuple[str, str, str] | None  # (what, why, fix)
@@ -299,12 +309,13 @@ def block_problem(text: KernelText, config: LaunchConfig, args: Sequence[Any], a
     return None
 
 
-def lds_problem(text: KernelText, config: LaunchConfig, args: Sequence[Any], arch: str) -> Problem:
-    """Return what is wrong with the size of LDS."""
-    lds, limit = lds_layout(text, config)[0], chips.get(arch).lds.bytes
-    if lds <= limit:
-        return None
-    return f"{lds} bytes of LDS", f"a workgroup of {arch} has at most {limit}", "use smaller tiles or fewer stages"
+def check_lds(text: KernelText, config: LaunchConfig, arch: str) -> None:
+    """Refuse more LDS than a workgroup has; the dynamic bytes count whether the kernel names them or not."""
+    static, dynamic, limit = text.static_lds_bytes, config.dynamic_lds_bytes, chips.get(arch).lds.bytes
+    used = max(lds_layout(text, config)[0], static + dynamic)
+    if used > limit:
+        parts = f"arrays of the kernel {used - dynamic}; dynamic (smem) {dynamic}"
+        raise SharedCapacity(used=used, limit=limit, arch=arch, parts=parts)
 
 
 def typed_argument(value: Any, param: tuple[str, str, int | None]) -> Any:

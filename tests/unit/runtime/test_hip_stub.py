@@ -22,6 +22,7 @@ import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.compiler.jit_argument import MemRefJitArg
 from flydsl.diag import (
+    BlockLimit,
     ClusterLaunchUnsupported,
     DeviceChip,
     DevicesMixed,
@@ -30,11 +31,12 @@ from flydsl.diag import (
     HipUnusable,
     HostMemory,
     MissingHip,
+    SharedCapacity,
 )
 from flydsl.runtime import driver, exported, kinds, rocm
 from flydsl.runtime.host_arrays import HostArray
 from flydsl.targets.rocm import hip
-from flydsl.utils import logger
+from flydsl.utils import env, logger
 
 msgpack = pytest.importorskip("msgpack", reason="msgpack is not installed")
 elffile = pytest.importorskip("elftools.elf.elffile", reason="pyelftools is not installed")
@@ -932,10 +934,28 @@ def test_dynamic_lds(stub):
     def run(out: fx.Tensor, smem: fx.Int32):
         lds_kernel(out).launch(grid=(1,), block=(64,), smem=smem)
 
-    run(on_device(0), 4096)
-    run(on_device(0), 100_000)
+    with env.override(ARCH="gfx950"):  # 160 KiB
+        run(on_device(0), 4096)
+        run(on_device(0), 100_000)
+        with pytest.raises(SharedCapacity, match="163841 bytes of LDS are allocated, but a workgroup of gfx950 has 163840"):
+            run(on_device(0), 163_841)
     assert [x["lds"] for x in stub.launches] == ["4096", "100000"]
     assert stub.named("hipFuncSetAttribute") == ["8 100000"]  # only what is above the default limit
+
+
+def test_a_block_that_is_larger_than_the_code_allows(stub):
+    @flyc.kernel
+    def ones(out: fx.Tensor):
+        out[fx.thread_idx.x] = 1.0
+
+    @flyc.jit
+    def run(out: fx.Tensor, n: fx.Int32):
+        ones(out).launch(grid=1, block=n)
+
+    run(on_device(0), 256)
+    with pytest.raises(BlockLimit, match="257 threads, but its code was generated for at most 256"):
+        run(on_device(0), 257)
+    assert [x["block"] for x in stub.launches] == ["256,1,1"]
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
