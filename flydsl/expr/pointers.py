@@ -323,7 +323,7 @@ def rebuilt_pointer(plain: Ptr, values: Sequence[ir.Value]) -> Pointer:
 
 def static_pointer(plain: Ptr, symbol: str) -> Pointer:
     """Return the address of a workgroup's LDS variable."""
-    attrs = {"symbol": ir.FlatSymbolRefAttr.get(symbol)}
+    attrs = {"symbol": ir.FlatSymbolRefAttr.get(symbol, current().context)}
     return emit_as("fly.shared_ptr", plain, (), attrs)
 
 

@@ -13,14 +13,16 @@ from flydsl.expr.numeric.base import raw as raw_scalar
 from flydsl.expr.numeric.cast import from_python_value
 from flydsl.expr.numeric.classes import Float32, Int32, Int64, Uint32, Uint64
 from flydsl.expr.values import FlyValue, shown
-from flydsl.ir import emit, ir
+from flydsl.ir import current, emit, ir
 
 
 def printf(*args: Any, format_str: str = "") -> None:
     """Print a line: a format with one `{}` per value, or values alone, which are separated by spaces.
 
     Raises   PrintfPlaceholders: placeholders and values differ in number; PrintfValue: a value made of several parts
+             NotTracing: no kernel is being traced
     """
+    current()  # attributes are made in its context
     values = list(args)
     if not format_str and values and isinstance(values[0], str):
         format_str = values.pop(0)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from flydsl.diag import SwitchValue
 from flydsl.utils import env
 from flydsl.utils.logger import say_once
 
@@ -98,7 +99,7 @@ def runtime_kind() -> str:
     if kind == "auto":
         kind = _local.kind or ("rocm" if _has_amd_gpu() else "sim")
     if kind not in _kinds:
-        raise ValueError(f"FLYDSL_RUNTIME_KIND={kind!r} is not valid: expected one of auto, {', '.join(_kinds)}")
+        raise SwitchValue(variable="FLYDSL_RUNTIME_KIND", value=kind, expected=f"one of auto, {', '.join(_kinds)}")
     return kind
 
 

@@ -224,8 +224,8 @@ def _devices(report: Report) -> None:
     try:
         kind = runtime_kind()
         _say("runtime", RUNTIMES.get(kind, kind))
-    except ValueError as e:
-        report.wrong.append(str(e))
+    except FlyError as e:
+        report.wrong.append(e.message)
     if no_hip is not None and (kind == "rocm" or may_have_amd_gpu()):
         asked = "FLYDSL_RUNTIME_KIND=rocm, but " if kind == "rocm" else "there is an AMD GPU, but "
         report.wrong.append(f"{asked}{no_hip.message}: {no_hip.advice}")

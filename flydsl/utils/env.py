@@ -66,7 +66,9 @@ class EnvOption(Generic[T]):
         raise NotImplementedError
 
     def refuse(self, text: str, expected: str) -> ValueError:
-        return ValueError(f"{self.env_var}={text!r} is not valid: expected {expected}")
+        from flydsl.diag import SwitchValue
+
+        return SwitchValue(variable=self.env_var, value=text, expected=expected)
 
 
 SWITCHES: dict[str, EnvOption] = {}
