@@ -17,6 +17,7 @@ from flydsl.diag import (
     ArgumentCount,
     BlockSizeConflict,
     DynamicSharedTooSmall,
+    KernelInKernel,
     KernelOutsideJit,
     MissingLaunch,
     SharedCapacity,
@@ -93,8 +94,10 @@ class KernelFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> KernelLauncher:
         trace = current() if is_tracing() else None
-        if trace is None or trace.scope is None or trace.scope.kind != "host":
+        if trace is None or trace.scope is None:
             raise KernelOutsideJit(kernel=self.name)
+        if trace.scope.kind != "host":
+            raise KernelInKernel(kernel=self.name, caller=trace.scope.root.co_name)
         attrs = {n: kwargs.pop(n) for n in _ATTRIBUTE_KEYWORDS if n in kwargs and n not in self.signature.parameters}
         try:
             bound = self.signature.bind(*args, **kwargs)

@@ -88,6 +88,21 @@ def test_kernel_outside_jit() -> None:
     check(e.value, "FLY_KERNEL_OUTSIDE_JIT", line_of(call, "copy_kernel(X"), "`copy_kernel` was called from plain Python")
 
 
+def test_kernel_in_a_kernel() -> None:
+    @flyc.kernel
+    def outer(a: fx.Tensor, b: fx.Tensor):
+        copy_kernel(a, b, 3).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    @flyc.jit
+    def launch(a: fx.Tensor, b: fx.Tensor):
+        outer(a, b).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    with pytest.raises(RuntimeError, match="@kernel can only be called inside @jit function") as e:
+        launch(X, np.zeros_like(X))
+    text = "`copy_kernel` was called inside the kernel `outer`"
+    check(e.value, "FLY_KERNEL_IN_KERNEL", line_of(outer.func, "copy_kernel(a, b, 3)"), text, "launch both from a @flyc.jit function")
+
+
 @flyc.jit
 def forgets(a: fx.Tensor):
     copy_kernel(a, a, 3)

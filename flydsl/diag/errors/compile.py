@@ -28,6 +28,7 @@ __all__ = [
     "ExportedCount",
     "ExportedFile",
     "IrSyntax",
+    "KernelInKernel",
     "KernelOutsideJit",
     "GridTooLarge",
     "LaunchGeometry",
@@ -62,6 +63,16 @@ class NotTracing(UserError, RuntimeError):
     what = "this operation builds GPU code, but no kernel is being traced"
     why = "operations on run-time values exist only while the body of a @flyc.kernel or @flyc.jit function runs"
     fix = "move the call into a @flyc.kernel or @flyc.jit function, or use static Python values"
+
+
+class KernelInKernel(UserError, RuntimeError):
+    code = "FLY_KERNEL_IN_KERNEL"
+    what = "@kernel can only be called inside @jit function: `{kernel}` was called inside the kernel `{caller}`"
+    why = "kernels are launched by the host; a running kernel launches no other"
+    fix = (
+        "launch both from a @flyc.jit function, one after the other; or make `{kernel}` a @flyc.jit or plain function: "
+        "called in a kernel, it becomes part of it"
+    )
 
 
 class KernelOutsideJit(UserError, RuntimeError):
