@@ -101,10 +101,9 @@ class LoopCarry:
         for name, obj, keys in self.sizes:
             now = keys_of(obj)
             if now != keys:
-                kind = obj.__class__.__name__
-                word = "length" if isinstance(obj, list) else "keys"
-                detail = f"expected {kind} of {word} {_size(keys)}, got {kind} of {word} {_size(now)}"
-                self._fail(name, name, Mismatch("", detail, [], []))
+                before = dict.fromkeys(keys) if isinstance(obj, dict) else [None] * len(keys)
+                detail = f"expected {carry.describe(before)}, got {carry.describe(obj)}"
+                self._fail(name, name, Mismatch("", detail, before, obj))
 
     def _check_counters(self) -> None:
         for place in self.counters:
@@ -151,7 +150,3 @@ class LoopCarry:
             if value is UNBOUND and variables.get(name, UNBOUND) is not UNBOUND:
                 note_region_local(self.site, name, True)
         return [after[n] for n in self.site.names]
-
-
-def _size(keys: list) -> str:
-    return str(len(keys)) if all(isinstance(k, int) for k in keys) else str(keys)

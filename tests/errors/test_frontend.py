@@ -273,7 +273,7 @@ CASES = [
     (list_against_number, diag.CarryMismatch, TypeError, "a", "expected list of length 2, produced Int32"),
     (grows_a_list_in_a_loop, diag.CarryMismatch, TypeError, "xs.append", "length 0, got list of length 1"),
     (grows_a_list_in_a_branch, diag.CarryMismatch, TypeError, None, "length 2, got list of length 3"),
-    (adds_a_key, diag.CarryMismatch, TypeError, 'd["b"]', "keys ['a'], got dict of keys ['a', 'b']"),
+    (adds_a_key, diag.CarryMismatch, TypeError, 'd["b"]', "keys ['a'], got dict with keys ['a', 'b']"),
     (string_in_a_loop, diag.CarryOpaque, TypeError, "s", "Cannot extract IR values from str"),
     (string_in_a_branch, diag.CarryOpaque, TypeError, "x", "Cannot extract IR values from str"),
     (ternary_of_two_types, diag.CarryMismatch, TypeError, "1 if n > m else 2.0", "dynamic ifexp else-branch"),
