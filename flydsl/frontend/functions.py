@@ -15,7 +15,7 @@ from types import CellType, CodeType, FunctionType
 from flydsl.diag import GeneratorInKernel, NoSource, Span
 from flydsl.frontend.dispatch import is_rewritten, note_rewritten
 from flydsl.frontend.rewrite.build import RUNTIME, place
-from flydsl.frontend.rewrite.rewriter import Rewriter, Unit, explain_name_errors, is_generator
+from flydsl.frontend.rewrite.rewriter import Rewriter, Unit, explain_errors, is_generator
 from flydsl.frontend.runtime import Runtime
 from flydsl.frontend.source import FunctionSource, function_source
 from flydsl.utils import env
@@ -91,7 +91,7 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool, guarded: bool) -> _
     rewriter.guards = guarded
     rewriter.body_of(node, drops_value=kernel)
     if runtime.sites:
-        node.body = explain_name_errors(node.body)
+        node.body = explain_errors(node.body)
     if before:
         _show_diff(fn, before, ast.unparse(node))
     code = _compile(node, fn.__code__, source)

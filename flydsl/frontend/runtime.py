@@ -15,6 +15,7 @@ from flydsl.frontend.collect import collect
 from flydsl.frontend.dispatch import call, context
 from flydsl.frontend.escape import explain_name_error
 from flydsl.frontend.loops import WhileLoop, for_loop
+from flydsl.frontend.recursion import explain_recursion
 from flydsl.frontend.regions import mark, unwind
 from flydsl.frontend.rewrite.return_ import RESULT, RETURNED
 from flydsl.frontend.site import UNBOUND, Site
@@ -27,7 +28,7 @@ class Runtime:
     __slots__ = ("keep_static", "sites")
 
     UNBOUND = UNBOUND
-    NameError = builtins.NameError
+    Explained = (builtins.NameError, builtins.RecursionError)
     Exception = builtins.Exception
     locals = staticmethod(builtins.locals)
 
@@ -89,6 +90,10 @@ class Runtime:
             return result if returned is not False else None
         raise MixedReturn(function=function)
 
-    def name_error(self, error: NameError) -> BaseException:
-        """Return the error to raise for a variable without a value."""
-        return explain_name_error(error, sys._getframe(1).f_code)
+    @staticmethod
+    def explained(error: NameError | RecursionError) -> BaseException:
+        """Return the error to raise for a variable without a value, or for a recursion without end."""
+        frame = sys._getframe(1)
+        if isinstance(error, RecursionError):
+            return explain_recursion(error, frame)
+        return explain_name_error(error, frame.f_code)

@@ -90,6 +90,50 @@ def adds_a_key(n, m):
     return d["a"]
 
 
+def first_key_in_a_loop(n, m):
+    d = {}
+    for i in range(n):
+        d["a"] = i  # <-
+    return m
+
+
+def first_key_in_a_branch(n, m):
+    d = {}
+    if n > m:
+        d["a"] = n  # <-
+    return m + len(d)
+
+
+def recursion(n, m):
+    def factorial(k):
+        if k <= 1:
+            return Int32(1)
+        return k * factorial(k - 1)  # <-
+
+    return factorial(n)
+
+
+def recursion_of_two(n, m):
+    def even(k):
+        r = k == 0
+        if k > 0:
+            r = odd(k - 1)  # <-
+        return r
+
+    def odd(k):
+        return even(k - 1)
+
+    return even(n)
+
+
+def recursion_in_an_expression(n, m):
+    class Sum:
+        def of(self, k):
+            return self.of(k - 1) + k if k > 0 else k  # <-
+
+    return Sum().of(n)
+
+
 def string_in_a_loop(n, m):
     s = "abc"
     for i in range(n):
@@ -274,6 +318,11 @@ CASES = [
     (grows_a_list_in_a_loop, diag.CarryMismatch, TypeError, "xs.append", "length 0, got list of length 1"),
     (grows_a_list_in_a_branch, diag.CarryMismatch, TypeError, None, "length 2, got list of length 3"),
     (adds_a_key, diag.CarryMismatch, TypeError, 'd["b"]', "keys ['a'], got dict with keys ['a', 'b']"),
+    (first_key_in_a_loop, diag.CarryMismatch, TypeError, 'd["a"]', "'d' is dict with keys []"),
+    (first_key_in_a_branch, diag.CarryMismatch, TypeError, None, "expected dict with keys [], got dict with keys ['a']"),
+    (recursion, diag.RunTimeRecursion, RecursionError, "factorial(k - 1)", "`factorial` calls itself under a run-time condition"),
+    (recursion_of_two, diag.RunTimeRecursion, RecursionError, "odd(k - 1)", "both branches of a run-time `if` are traced"),
+    (recursion_in_an_expression, diag.RunTimeRecursion, RecursionError, "self.of(k - 1)", "`of` calls itself"),
     (string_in_a_loop, diag.CarryOpaque, TypeError, "s", "Cannot extract IR values from str"),
     (string_in_a_branch, diag.CarryOpaque, TypeError, "x", "Cannot extract IR values from str"),
     (ternary_of_two_types, diag.CarryMismatch, TypeError, "1 if n > m else 2.0", "dynamic ifexp else-branch"),

@@ -143,7 +143,7 @@ def with_a_lambda_inside(out: fx.Tensor):
     t = fx.thread_idx.x
 
     def shifted(v):
-        add = lambda w: w + 3  # noqa: E731
+        add = lambda w: w + 3
         if v > 10:
             return add(v)
         return (lambda w: w * 2)(v)
@@ -232,6 +232,64 @@ CASES = [
 @pytest.mark.parametrize("kernel, want", CASES, ids=[k.func.__name__ for k, _ in CASES])
 def test_values(kernel, want, arch):
     assert launched(kernel, arch) == [want(int(t)) for t in LANE]
+
+
+def halves(v, depth):
+    if fx.const_expr(depth == 0):
+        return v
+    if v > depth:
+        v = halves(v // 2, depth - 1) + 1
+    return v
+
+
+def falling(v):
+    if v > 3:
+        v = v - 1
+    return falling(v)
+
+
+@flyc.kernel
+def ends_while_traced(out: fx.Tensor):
+    out[fx.thread_idx.x] = halves(fx.thread_idx.x, 12)
+
+
+@flyc.kernel
+def never_ends(out: fx.Tensor):
+    out[fx.thread_idx.x] = falling(fx.thread_idx.x)
+
+
+def test_recursion_that_python_decides():
+    def want(v, depth):
+        return want(v // 2, depth - 1) + 1 if depth and v > depth else v
+
+    assert launched(ends_while_traced) == [want(int(t), 12) for t in LANE]
+
+
+def test_recursion_under_no_condition_is_pythons_error():
+    with pytest.raises(RecursionError) as caught:
+        launched(never_ends)
+    assert not isinstance(caught.value, diag.FlyError)
+    assert launched(ends_while_traced, "gfx1100")[0] == 0  # nothing is left behind
+
+
+@flyc.kernel
+def empty_dicts(out: fx.Tensor):
+    t = fx.thread_idx.x
+    d, e, f = {}, {}, {}
+    for _ in range(t):
+        d.clear()
+        e = {}
+    if t > 3:
+        e = {}
+        f["x"] = t
+    else:
+        f["x"] = t + 1
+    out[t] = 10 * f["x"] + len(d) + len(e)
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx1100"])
+def test_dicts_that_stay_empty_or_get_a_key_on_all_paths(arch):
+    assert launched(empty_dicts, arch) == [10 * (t if t > 3 else t + 1) for t in range(LANES)]
 
 
 def test_a_function_in_a_jit_function():

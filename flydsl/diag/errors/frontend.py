@@ -23,6 +23,7 @@ __all__ = [
     "ProtocolMissing",
     "RangeArguments",
     "RegionLocal",
+    "RunTimeRecursion",
     "TupleTargetWithoutInit",
     "WhileElse",
     "YieldCount",
@@ -130,6 +131,19 @@ class MixedReturn(UserError, TypeError):
     what = "`{function}` returns a value on some run-time paths and falls off its end on others"
     why = "which path is taken is known only when the kernel runs, so the caller would get a value or None"
     fix = "return a value of the same type on every path"
+
+
+class RunTimeRecursion(UserError, RecursionError):
+    code = "FLY_RUN_TIME_RECURSION"
+    what = "`{function}` calls itself under a run-time condition: tracing it does not end"
+    why = (
+        "both branches of a run-time `if` are traced, since the condition is known only when the kernel runs, so this "
+        "call is traced at every level"
+    )
+    fix = (
+        "write a loop (`while`, `for ... in range(n)`) that carries the state in variables, or end the recursion with a "
+        "compile-time value, `if fx.const_expr(depth == 0): return ...`"
+    )
 
 
 class LoopBoundType(UserError, TypeError):

@@ -213,15 +213,15 @@ def _with_nonlocals(body: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
     return [*body[:docs], *place([ast.Nonlocal(sorted(names))], body[0], body[0]), *body[docs:]]
 
 
-def explain_name_errors(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Return a function body in which a NameError is explained by the region that kept the variable."""
+def explain_errors(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return a function body in which a NameError or RecursionError is explained by the regions around it."""
     doc = body[:1] if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else []
     rest = body[len(doc) :]
     if not rest:
         return body
     error = "_fly_error"
-    caught = ast.Attribute(load(RUNTIME), "NameError", ast.Load())
-    handler = ast.ExceptHandler(caught, error, [ast.Raise(runtime("name_error", load(error)), None)])
+    caught = ast.Attribute(load(RUNTIME), "Explained", ast.Load())
+    handler = ast.ExceptHandler(caught, error, [ast.Raise(runtime("explained", load(error)), None)])
     place([handler], rest[-1], rest[-1])
     return doc + place([ast.Try(rest, [handler], [], [])], rest[0], rest[-1])
 
