@@ -57,6 +57,7 @@ __all__ = [
     "ShuffleMode",
     "ShuffleValue",
     "ShuffleWidth",
+    "StaticOffset",
     "SliceKeepsNothing",
     "SmemIndex",
     "SpaceWrong",
@@ -291,6 +292,13 @@ class ShuffleWidth(UserError, ValueError):
     what = "lanes cannot be grouped by {width}"
     why = "a wave of {arch} has {wave} lanes; groups of a power of two divide it"
     fix = "use a width of 1, 2, 4, ... {wave} (`fx.gpu.num_warp_threads()` for the whole wave)"
+
+
+class StaticOffset(UserError, ValueError):
+    code = "FLY_STATIC_OFFSET"
+    what = "an offset of {offset} elements of {elem} is {first} bytes, which do not fit {bits} bits"
+    why = "addresses have 64 bits, offsets in a buffer resource 32; the access would wrap to another place"
+    fix = "check the index; to reach further with a buffer, make its resource from a pointer that is moved there"
 
 
 class PrintfPlaceholders(UserError, ValueError):

@@ -86,6 +86,8 @@ class Conversion:
         """Return an LLVM pointer moved by `index` elements."""
         if isinstance(index, int) and index == 0:
             return pointer
+        if isinstance(index, int) and not _DYNAMIC < index < 2**31:
+            index = self.editor.i64(index)
         constants = [index if isinstance(index, int) else _DYNAMIC]
         attrs = {
             "elem_type": ir.TypeAttr.get(elem),

@@ -126,8 +126,8 @@ def _add_offset(conv: Conversion, offset: ir.Value, dynamic: ir.Value | None, st
         if term is None:
             continue
         if isinstance(term, int):
-            term = conv.editor.i32(term)
-        elif term.type != i32:
+            term = conv.editor.i32(term) if -(2**31) <= term < 2**31 else conv.editor.i64(term)
+        if term.type != i32:
             term = conv.editor.value("arith.trunci", i32, [term], {"fly.buffer_offset": ir.UnitAttr.get()})
         is_zero = offset == conv.editor.i32(0)
         offset = term if is_zero else conv.editor.value("arith.addi", i32, [offset, term])

@@ -3,9 +3,12 @@
 from typing import Any
 
 from flydsl import layout as la
+from flydsl.diag import StaticOffset
 from flydsl.dialects import type_of
+from flydsl.dialects.values import BUFFER_DESC
 from flydsl.ir import Types, ir
-from flydsl.layout.view import Ptr, add_offset
+from flydsl.ir.verify import span_of_location
+from flydsl.layout.view import Ptr, add_offset, element_bits
 from flydsl.passes.rewriting import Editor
 from flydsl.utils.record import record
 
@@ -68,8 +71,16 @@ class IrBuilder:
         address: Address = ptr.value
         if address.offset == 0:
             return address.base
+        self._check_reach(ptr, address.offset)
         attrs = self._offset(address.offset)
         return self.editor.value("fly.ptr_add", type_of(ptr.with_value(None)), [address.base], attrs)
+
+    def _check_reach(self, ptr: Ptr, offset: int) -> None:
+        """Refuse a static offset whose bytes do not fit: a buffer's have 32 bits without sign, addresses 64."""
+        first = offset * element_bits(ptr.elem) // 8
+        bits = 32 if ptr.space == BUFFER_DESC else 64
+        if not -(1 << 63) <= first < 1 << 63 or abs(first) >= 1 << bits:
+            raise StaticOffset(at=span_of_location(self.editor.loc), offset=offset, elem=ptr.elem, first=first, bits=bits)
 
     def _offset(self, value: int) -> dict:
         return {"offset": ir.IntegerAttr.get(self.types.i64, value)}
