@@ -61,7 +61,6 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     """Return the artifact of a traced module; machine code is generated now only if it is asked for."""
     module = trace.module
     kernels = kernel_names(module)
-    dumper = Dumper(kernels[0] if len(kernels) == 1 else name) if dumping() else None
     timer = StageTimer(name)
     verify(module, "tracing", _raw_error)
     if env.compile.warn:
@@ -71,15 +70,19 @@ def compile_module(trace: Trace, name: str, context: CompilationContext) -> Comp
     origin = module.operation.clone().operation  # passes rewrite the module in place; a copy is cheaper than its text
     if env.debug.print_origin_ir or env.debug.level >= 4:
         log.warning("traced module of %s:\n%s", name, print_op(origin))
-    if dumper:
-        dumper.write("origin", print_op(module, locations=True))
+    dumper = None
+    if dumping():
+        text = print_op(module, locations=True)
+        dumper = Dumper(kernels[0] if len(kernels) == 1 else name, (trace.arch, text, repr(context.hints)))
+        dumper.write("origin", text)
     module = MlirCompiler.compile(module, trace=trace, dumper=dumper, timer=timer)
     if env.compile.warn:
         check_lowered(module)
     request = CodegenRequest.of(context.hints, context.link_libs)
     artifact = CompiledArtifact(name, trace.arch, module, request, origin, tuple(kernels))
     artifact.post_load = tuple(context.post_load)
-    if (dumper or env.compile.compile_only or env.debug.dump_asm) and artifact.is_lowered:
+    wants_text = dumper or env.debug.dump_asm or env.debug.level >= 6
+    if (wants_text or env.compile.compile_only) and artifact.is_lowered:
         _generate(artifact, dumper)
         timer.mark("code generation")
     timer.report()
@@ -103,13 +106,30 @@ def dumping() -> bool:
 
 
 def _generate(artifact: CompiledArtifact, dumper: Dumper | None) -> None:
+    """Generate the code that somebody looks at. The code object is made only where it is the result: it needs a linker,
+    the texts do not."""
     if not artifact.kernel_names:
         return
-    wants_text = dumper is not None or env.debug.dump_asm
-    emit = ("isa", "hsaco") if wants_text else ("hsaco",)
-    generated = artifact.codegen(emit, dump=dumper.text if dumper else None)
     if dumper is None and env.debug.dump_asm:
-        Dumper(artifact.kernel_names[0]).text("final_isa", generated.isa)
+        dumper = _IsaDumper(artifact.kernel_names[0], (artifact.arch, artifact.source_ir, repr(artifact.request)))
+    logged = env.debug.level >= 6
+
+    def show(stage: str, text: str) -> None:
+        if logged and stage != "llvm_dialect":
+            log.warning("%s of %s:\n%s", stage, artifact.name, text)
+        if dumper is not None:
+            dumper.text(stage, text)
+
+    emit = ("hsaco",) if env.compile.compile_only else ()
+    artifact.codegen(emit, dump=show if logged or dumper is not None else None)
+
+
+class _IsaDumper(Dumper):
+    """Writes the assembly alone (FLYDSL_DEBUG_DUMP_ASM)."""
+
+    def text(self, stage: str, text: str) -> None:
+        if stage == "final_isa":
+            super().text(stage, text)
 
 
 class StageTimer:

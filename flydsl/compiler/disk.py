@@ -119,7 +119,7 @@ def disk_cache() -> DiskCache | None:
         if not folder:
             raise RunOnlyFolder
         return DiskCache(folder, env.runtime.cache_limit << 20)
-    shown = env.debug.print_origin_ir or env.debug.print_after_all or env.debug.level >= 4
+    shown = env.debug.print_origin_ir or env.debug.print_after_all or env.debug.ast_diff or env.debug.level >= 3
     if not folder or dumping or shown or not env.runtime.enable_cache:
         return None
     return DiskCache(folder, env.runtime.cache_limit << 20)

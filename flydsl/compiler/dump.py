@@ -1,24 +1,61 @@
-"""Numbered stage files: `{dir}/{kernel}/00_origin.mlir ... NN_llvm_ir.ll, NN_final_isa.s`."""
+"""Numbered stage files: `{dir}/{kernel}/00_origin.mlir ... NN_llvm_ir.ll, NN_final_isa.s`.
+
+The first specialisation of a kernel in a process has this folder, the next ones `{kernel}-2`, `{kernel}-3`: a kernel's name has no dash.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+import threading
+from collections.abc import Hashable
 
 from flydsl.ir import ir, print_op
 from flydsl.passes.registry import stage_name
 from flydsl.utils import env
 
+_STAGE = re.compile(r"\d\d_")
+_numbers: dict[str, dict[Hashable, int]] = {}  # folder of a kernel -> its specialisations so far
+_numbering = threading.Lock()
+
+
+def _folder(name: str, specialisation: Hashable) -> str:
+    """Return the folder of one specialisation, without the files of earlier compiles."""
+    first = os.path.join(os.path.expanduser(env.debug.dump_dir), name)
+    with _numbering:
+        if first not in _numbers:
+            _numbers[first] = {}
+            _forget_earlier_processes(first)
+        number = _numbers[first].setdefault(specialisation, len(_numbers[first]) + 1)
+    folder = first if number == 1 else f"{first}-{number}"
+    os.makedirs(folder, exist_ok=True)
+    _remove_stages(folder)
+    return folder
+
+
+def _forget_earlier_processes(first: str) -> None:
+    """Remove what an earlier process wrote for further specialisations: there may be fewer now."""
+    parent, name = os.path.split(first)
+    for entry in os.listdir(parent) if os.path.isdir(parent) else ():
+        folder = os.path.join(parent, entry)
+        if re.fullmatch(rf"{re.escape(name)}-\d+", entry) and os.path.isdir(folder):
+            _remove_stages(folder)
+            if not os.listdir(folder):
+                os.rmdir(folder)
+
+
+def _remove_stages(folder: str) -> None:
+    for entry in os.listdir(folder):
+        if _STAGE.match(entry):
+            os.remove(os.path.join(folder, entry))
+
 
 class Dumper:
-    """Writes the stages of one compile, in order."""
+    """Writes the stages of one compile, in order. `specialisation`: what tells it from others of the same kernel."""
 
-    def __init__(self, name: str):
-        self.folder = os.path.join(os.path.expanduser(env.debug.dump_dir), name)
-        os.makedirs(self.folder, exist_ok=True)
-        for old in os.listdir(self.folder):
-            if old[:2].isdigit() and old[2:3] == "_":
-                os.remove(os.path.join(self.folder, old))
+    def __init__(self, name: str, specialisation: Hashable):
+        self.folder = _folder(name, specialisation)
         self.count = 0
 
     def stage(self, pass_name: str, module: ir.Module) -> None:

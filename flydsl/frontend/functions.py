@@ -19,6 +19,7 @@ from flydsl.frontend.rewrite.rewriter import Rewriter, Unit, explain_errors, is_
 from flydsl.frontend.runtime import Runtime
 from flydsl.frontend.source import FunctionSource, function_source
 from flydsl.utils import env
+from flydsl.utils.logger import log
 
 _templates: dict[tuple, "_Template"] = {}
 _keep: list[CodeType] = []
@@ -94,6 +95,8 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool, guarded: bool) -> _
         node.body = explain_errors(node.body)
     if before:
         _show_diff(fn, before, ast.unparse(node))
+    if env.debug.level >= 3:
+        log.warning("rewritten Python of %s:\n%s", fn.__qualname__, ast.unparse(node))
     code = _compile(node, fn.__code__, source)
     note_rewritten(code)
     return _Template(code, runtime)

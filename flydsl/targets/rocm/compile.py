@@ -170,10 +170,9 @@ def compile_lowered(
     if dump is not None:
         dump("llvm_dialect", artifact.llvm_dialect)
         dump("llvm_ir", artifact.llvm_ir)
-        emit = (*emit, "isa")
+        artifact.make(("isa",) if artifact.source.has_inline_asm or "hsaco" not in emit else ("isa", "obj"))
+        dump("final_isa", artifact.isa)  # before a linker or an assembler may turn out to be missing
     artifact.make(tuple(emit))
-    if dump is not None:
-        dump("final_isa", artifact.isa)
     return artifact
 
 
