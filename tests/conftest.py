@@ -34,7 +34,7 @@ def shared() -> pathlib.Path:
 @pytest.fixture
 def torch():
     """The torch module; tests that need it are skipped where it is not installed."""
-    return pytest.importorskip("torch", reason="torch is not installed (pip install 'flydsl[torch]')")
+    return pytest.importorskip("torch", reason="torch is not installed (pip install torch)")
 
 
 ARCHS = ("gfx942", "gfx950", "gfx1250", "gfx1201", "gfx1100")

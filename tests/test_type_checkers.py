@@ -28,7 +28,7 @@ WRONG_LINES = {7, 8, 10, 11}
 
 def run(tool: str, *arguments: str) -> subprocess.CompletedProcess:
     if importlib.util.find_spec(tool) is None:
-        pytest.skip(f"{tool} is not installed (pip install 'flydsl[dev]')")
+        pytest.skip(f"{tool} is not installed (pip install -e '.[dev]')")
     command = [sys.executable, "-m", tool]
     if tool == "pyright" and subprocess.run([*command, "--version"], capture_output=True, timeout=120).returncode:
         pytest.skip("pyright could not be started: it needs Node.js, and on first use the network")

@@ -26,7 +26,7 @@ from flydsl.diag import SimulatedProgramMissing
 from flydsl.tools import sim_child
 from flydsl.utils import env
 
-_MISSING_TORCH = "torch is not installed: pip install 'flydsl[torch]'\n"
+_MISSING_TORCH = "torch is not installed: pip install torch\n"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-pytest.importorskip("torch", reason="torch is not installed (pip install 'flydsl[torch]')")
+pytest.importorskip("torch", reason="torch is not installed (pip install torch)")
 
 from flydsl.tools.sim_command import expand, first_difference
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'flydsl[torch]')")
+torch = pytest.importorskip("torch", reason="torch is not installed (pip install torch)")
 
 import flydsl.compiler as flyc  # noqa: E402
 import flydsl.expr as fx  # noqa: E402
