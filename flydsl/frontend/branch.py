@@ -6,12 +6,13 @@ The code that `rewrite.if_` makes asks the object that `branch()` returns: `then
 from typing import Any
 
 from flydsl.diag import PythonSideEffect, warn
-from flydsl.frontend import carry
 from flydsl.frontend.carry import Mismatch, OtherMemory
+from flydsl.frontend.contents import put
 from flydsl.frontend.escape import Escaped, note_region_local
 from flydsl.frontend.fragments import differing, fragments_of, is_temporary
-from flydsl.frontend.heap import Heap, put, same_content
+from flydsl.frontend.heap import Heap
 from flydsl.frontend.merge import EXPRESSION_VALUE, Merge, expression_error, mismatch_error
+from flydsl.frontend.object_merge import comparable, counters, put_back_later, unmerged
 from flydsl.frontend.regions import IfRegion
 from flydsl.frontend.site import UNBOUND, Site, is_internal_name
 from flydsl.frontend.truth import condition
@@ -57,14 +58,14 @@ class Branch:
         """Begin the first branch."""
         site = self.site
         self.before = site.pick(variables)
-        self.heap = Heap(site.watch, variables)
+        self.heap = Heap(site, variables)
         self.region.then()
 
     def begin_second(self, variables: dict) -> None:
         """Begin the second branch; nothing happens in the first."""
         site = self.site
         self.before = self.after_then = site.pick(variables)
-        self.heap = Heap(site.watch, variables)
+        self.heap = Heap(site, variables)
         self.region.otherwise()
 
     def middle(self, variables: dict) -> list:
@@ -75,7 +76,7 @@ class Branch:
 
     def _end_then(self, variables: dict) -> None:
         self.after_then = self.site.pick(variables)
-        self.heap.end_then()
+        self.heap.end_then(lambda cell, now: counters(cell, now, self.site))
 
     def changes(self, variables: dict) -> bool:
         """Return whether the only branch so far changed a variable or a container."""
@@ -115,7 +116,7 @@ class _Ending:
 
     def run(self) -> list:
         b, site = self.b, self.site
-        changed = b.heap.changed()
+        changed = [(cell, *comparable(cell, x, y, site)) for cell, x, y in b.heap.changed()]
         if changed:
             self.merge.then_view = {id(cell.obj): x for cell, x, _ in changed}
             self.merge.else_view = {id(cell.obj): y for cell, _, y in changed}
@@ -168,6 +169,8 @@ class _Ending:
             return cells
         changed_here = {c[0] for c in self.site.changes}
         for cell, x, y in changed:
+            if cell.shared:
+                put_back_later(cell)
             _drop_temporaries(cell, x, y, self.site)
             try:
                 self.merge.add(cell.name, x, y)
@@ -175,8 +178,7 @@ class _Ending:
             except Mismatch as m:
                 if cell.name in changed_here and cell.name in self.site.live:
                     self._fail(cell.name, "then" if y is cell.before else "else", m, swapped=True)
-                after = _notes(cell.before, x, y)
-                put(cell.obj, cell.kind, _poisoned(cell, x, y, self.site) if after is None else after)
+                put(cell.obj, cell.kind, unmerged(cell, x, y, self.site))
         return cells
 
     def _fail(self, name: str, which: str, m: Mismatch, swapped: bool = False) -> None:
@@ -208,18 +210,6 @@ def _swap(m: Mismatch) -> str:
     return f"expected {describe(m.after)}, produced {describe(m.before)}"
 
 
-def _notes(before: Any, x: Any, y: Any) -> Any:
-    """Return what one branch alone noted in a container: Python objects that no kernel computes with, like classes and texts; else None."""
-    if not (same_content(before, x) or same_content(before, y)):
-        return None
-    new = y if same_content(before, x) else x
-    if isinstance(new, dict):
-        parts = [v for k, v in new.items() if k not in before or before[k] is not v]
-    else:
-        parts = [v for v in new if not any(v is old for old in before)]
-    return None if any(_holds_data(p) for p in parts) else new
-
-
 def _drop_temporaries(cell: Any, x: Any, y: Any, site: Site) -> None:
     """Put what cannot be used in the place of fragments that one branch made: they end with it."""
     keys = range(min(len(x), len(y))) if x.__class__ is list else x.keys() & y.keys()
@@ -227,16 +217,3 @@ def _drop_temporaries(cell: Any, x: Any, y: Any, site: Site) -> None:
         made = x[key] is not y[key] and (differing(x[key], y[key]) or differing(y[key], x[key]))
         if made and (is_temporary(made) or any(map(is_temporary, fragments_of(x[key])))):
             x[key] = y[key] = Escaped(cell.name, site)
-
-
-def _holds_data(value: Any) -> bool:
-    if isinstance(value, (list, tuple, dict)):
-        return any(_holds_data(p) for p in (value.values() if isinstance(value, dict) else value))
-    return carry.kind_of(value) != carry.OPAQUE
-
-
-def _poisoned(cell: Any, x: Any, y: Any, site: Site) -> Any:
-    gone = Escaped(cell.name, site)
-    if x.__class__ is list:
-        return [gone] * max(len(x), len(y))
-    return {k: v if x.get(k, gone) is v else gone for k, v in {**x, **y}.items()}

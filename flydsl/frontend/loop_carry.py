@@ -5,6 +5,7 @@ changes in place (`x[i] = v`, `obj.attr = v`, `list.append`, `atom.set_value`): 
 arguments and leave as results.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from flydsl.frontend import carry
@@ -12,7 +13,8 @@ from flydsl.frontend.carry import Mismatch, Node, OtherMemory
 from flydsl.frontend.escape import note_region_local
 from flydsl.frontend.fragments import is_temporary
 from flydsl.frontend.merge import mismatch_error
-from flydsl.frontend.places import changed_places, hidden_places, keys_of, resizable
+from flydsl.frontend.missed import MissedChanges
+from flydsl.frontend.places import Place, changed_places, hidden_places, keys_of, resizable
 from flydsl.frontend.regions import fillers
 from flydsl.frontend.site import UNBOUND, Site, is_internal_name
 from flydsl.frontend.warn import warn
@@ -21,15 +23,20 @@ from flydsl.frontend.warn import warn
 class LoopCarry:
     """The carried state of one loop that is being traced."""
 
-    def __init__(self, site: Site, variables: dict):
+    def __init__(self, site: Site, variables: dict, added: Sequence[Place] = ()):
         self.site = site
         self.before = dict(zip(site.names, site.pick(variables)))
         self.nodes: dict[str, Node] = {}
         for name, value in self.before.items():
             if value is not UNBOUND and (name in site.live or name in site.checked):
                 self.nodes[name] = carry.plan(value)
-        hidden, self.counters = hidden_places(site, variables)
-        self.places = [*changed_places(site, variables), *hidden]
+        hidden, counters = hidden_places(site, variables)
+        self.missed = MissedChanges(site, variables)
+        places: dict[tuple, Place] = {}
+        for place in (*changed_places(site, variables), *hidden, *self.missed.known(added)):
+            places.setdefault(place.id, place)
+        self.places = list(places.values())
+        self.counters = [c for c in counters if c.id not in places]
         self.sizes = [(name, obj, keys_of(obj)) for name, obj in resizable(site, variables)]
 
     def initial(self) -> list:
@@ -53,6 +60,13 @@ class LoopCarry:
         for flag in self.site.resets:
             now[flag] = False
         return [now[n] for n in self.site.carried]
+
+    def found(self) -> list[Place]:
+        """Return places that the body changed and that are not carried, for the loop to be traced again with them."""
+        found = self.missed.found(self.places)
+        if found:
+            self.missed.put_back()
+        return found
 
     def yielded(self, variables: dict) -> list:
         """Return the IR values at the end of the body."""
@@ -106,7 +120,7 @@ class LoopCarry:
                 self._fail(name, name, Mismatch("", detail, before, obj))
 
     def _check_counters(self) -> None:
-        for place in self.counters:
+        for place in {p.id: p for p in (*self.missed.counters, *self.counters)}.values():
             if place.changed():
                 text = (
                     f"'{place.label}' is a number before the {self.site.construct} loop and changes once, while its "
@@ -144,6 +158,7 @@ class LoopCarry:
             after[name] = node.rebuild(values)
         for place in self.places:
             place.leave(values, self.site)
+        self.missed.end()
         for name, node, _, _ in added:
             after[name] = node.rebuild(values)
         for name, value in after.items():

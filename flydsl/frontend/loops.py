@@ -18,6 +18,7 @@ from flydsl.frontend.bounds import counter_bounds, index_bounds, is_static_range
 from flydsl.frontend.carry import Mismatch
 from flydsl.frontend.loop_carry import LoopCarry
 from flydsl.frontend.merge import mismatch_error
+from flydsl.frontend.places import Place
 from flydsl.frontend.regions import CountedWhileRegion, ForRegion, WhileRegion
 from flydsl.frontend.site import Site
 from flydsl.frontend.truth import as_i1, condition
@@ -25,6 +26,7 @@ from flydsl.ir import ir
 from flydsl.ir.trace import active
 
 _STATIC_LIMIT = 1 << 16
+_MOST_MISSED = 256  # places that a loop is traced again for
 _RANGES = (builtins.range, control.range)
 
 
@@ -65,7 +67,7 @@ def _checked_hints(hints: dict) -> dict:
 class ForLoop:
     """A run-time loop over range(...)."""
 
-    __slots__ = ("_bounds", "_carry", "_hints", "_init", "_region", "_results", "_site", "_yielded")
+    __slots__ = ("_added", "_bounds", "_carry", "_hints", "_init", "_region", "_results", "_site", "_yielded", "done")
     open = True
 
     def __init__(self, site: Site, args: tuple, init: Any = None, unroll: int | None = None, unroll_full: bool = False):
@@ -74,15 +76,18 @@ class ForLoop:
         self._bounds = counter_bounds(args) if init is None else index_bounds(args)
         self._hints = unroll_attrs(unroll, unroll_full)
         self._yielded: list = []
+        self._added: list[Place] = []
+        self.done = False
         if site.has_tuple_target and init is None:
             raise TupleTargetWithoutInit(at=site.span)
 
     def __iter__(self) -> Iterator:
-        yield self
+        while not self.done:
+            yield self
 
     def enter(self, variables: dict) -> list:
         """Begin the body; return the values of the variables that it binds."""
-        self._carry = LoopCarry(self._site, variables)
+        self._carry = LoopCarry(self._site, variables, self._added)
         inits = self._carry.initial()
         if self._init is not None:
             inits = [*self._init.values, *inits]
@@ -111,6 +116,12 @@ class ForLoop:
         """End the body; return the values that variables have after the loop."""
         site = self._site
         region = self._region
+        missed = self._carry.found()
+        if missed and len(self._added) < _MOST_MISSED:
+            self._added += missed
+            region.abandon()
+            return list(self._carry.before.values())
+        self.done = True
         values = [*self._yielded, *self._carry.yielded(variables)]
         added = self._carry.added(variables, lambda: _outside(region))
         pairs = [pair for _, _, vs, fs in added for pair in zip(vs, fs)]
@@ -198,20 +209,20 @@ def unroll_attrs(unroll: int | None, unroll_full: bool) -> dict | None:
 class WhileLoop:
     """A `while`: Python runs it as long as its condition is static, then it becomes an scf.while."""
 
-    __slots__ = ("_carry", "_cond", "_iterations", "_names", "_region", "_site", "open")
+    __slots__ = ("_added", "_carry", "_cond", "_iterations", "_names", "_region", "_site", "open")
 
     def __init__(self, site: Site):
         self._site = site
         self.open = False
         self._region = None
+        self._added: list[Place] = []
         self._iterations = 0
 
     def test(self, value: Any, variables: "dict | bool") -> bool:
         """Take the condition; return whether the body is to be run or traced (now for the first time)."""
         cond = condition(value, "while")
         if self._region is not None:
-            self._close(cond, variables)
-            return False
+            return self._again() or self._close(cond, variables)
         if cond is True or cond is False:
             self._iterations += 1
             if self._iterations > _STATIC_LIMIT:
@@ -233,17 +244,29 @@ class WhileLoop:
         )
 
     def enter(self, variables: dict) -> list:
-        self._carry = LoopCarry(self._site, variables)
+        if self._added:
+            variables = {**variables, **self._carry.before}
+        self._carry = LoopCarry(self._site, variables, self._added)
         self._region = WhileRegion(self._cond, self._carry.initial())
         return self._carry.enter(self._region.arguments)
 
-    def _close(self, cond: Any, variables: dict) -> None:
+    def _again(self) -> bool:
+        """Return whether the body has to be traced again, with places that it turned out to change."""
+        missed = self._carry.found()
+        if not missed or len(self._added) >= _MOST_MISSED:
+            return False
+        self._added += missed
+        self._region.abandon()
+        return True
+
+    def _close(self, cond: Any, variables: dict) -> bool:
         going = as_i1(cond)
         values = self._carry.yielded(variables)
         added = self._carry.added(variables, lambda: _outside(self._region))
         pairs = [pair for _, _, vs, fs in added for pair in zip(vs, fs)]
         results = self._region.finish(going, values, pairs)
         self._names = self._carry.leave(results, added, variables)
+        return False
 
     def leave(self) -> list:
         """Return the values that variables have after the loop."""

@@ -8,16 +8,27 @@ be a temporary.
 
 from collections.abc import Iterator
 from dis import get_instructions
-from types import FunctionType
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 from flydsl.expr.numeric.base import Numeric
 from flydsl.expr.vector import Vector
 from flydsl.frontend import carry
 from flydsl.frontend.carry import LEAF, Mismatch, Node, OtherMemory, Same
+from flydsl.frontend.contents import (
+    PASSES,
+    assigned_global,
+    contained,
+    content,
+    entries,
+    kind_of,
+    mutability,
+    slot,
+    takes_values,
+)
 from flydsl.frontend.escape import Escaped
 from flydsl.frontend.fragments import is_fragment, is_temporary
-from flydsl.frontend.heap import mutability
 from flydsl.frontend.site import UNBOUND, Site
 from flydsl.ir import current, ir
 
@@ -38,10 +49,16 @@ class Place:
         self.node: Node = carry.plan(self.get())
         self.lost = False
 
+    @property
+    def id(self) -> tuple:
+        return id(self.obj), self.key
+
     def get(self) -> Any:
         if self.key is None:
             return self.obj
         kind, key = self.key
+        if kind == "flat":
+            return self.obj.flat[key]
         return self.obj[key] if kind == "item" else getattr(self.obj, key)
 
     def set(self, value: Any) -> None:
@@ -51,6 +68,8 @@ class Place:
         kind, key = self.key
         if kind == "item":
             self.obj[key] = value
+        elif kind == "flat":
+            self.obj.flat[key] = value
         else:
             setattr(self.obj, key, value)
 
@@ -108,16 +127,18 @@ class Place:
         if self.key is None:
             return self.name
         kind, key = self.key
-        return f"{self.name}[{key!r}]" if kind == "item" else f"{self.name}.{key}"
+        if key == self.name:
+            return self.name
+        return f"{self.name}.{key}" if kind == "attr" else f"{self.name}[{key!r}]"
 
 
 def _copy_state(new: Any, obj: Any) -> None:
     """Make `obj` hold what `new` holds, attribute by attribute."""
     for cls in type(obj).__mro__:
         slots = cls.__dict__.get("__slots__", ())
-        for slot in (slots,) if isinstance(slots, str) else slots:
-            if slot not in ("__dict__", "__weakref__") and hasattr(new, slot):
-                object.__setattr__(obj, slot, getattr(new, slot))
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(new, name):
+                object.__setattr__(obj, name, getattr(new, name))
     if hasattr(obj, "__dict__"):
         obj.__dict__.update(new.__dict__)
 
@@ -129,14 +150,59 @@ def changed_places(site: Site, variables: dict) -> list[Place]:
     """Return the places that the body changes itself."""
     places: dict[tuple, Place] = {}
     for name, kind, key in site.changes:
-        obj = variables.get(name, UNBOUND)
+        obj = site.lookup(name, variables)
         if obj is UNBOUND or name in site.names:
             continue
-        for one in _changed_keys(obj, kind, key):
-            place = Place(name, obj, one)
+        for target, one in _changed_slots(obj, kind, key):
+            place = Place(name, target, one)
             if one is None or place.node.__class__ is not Same or kind != "call":
-                places.setdefault((id(obj), one), place)
+                places.setdefault(place.id, place)
+    for name in site.assigned_globals:
+        if name in site.globals:
+            obj = assigned_global(site.globals, name)
+            place = Place(name, obj, ("item", name))
+            places[place.id] = place
     return list(places.values())
+
+
+def _changed_slots(obj: Any, kind: str, key: Any) -> list[tuple[Any, Any]]:
+    """Return (object, key) of what a change touches.
+
+    Where it is open which keys it touches, those that hold containers are left out: a container that is rebuilt to be
+    carried is another object than its aliases.
+    """
+    if kind != "path":
+        keys = _changed_keys(obj, kind, key)
+        if kind == "call" or key is None:
+            keys = [k for k in keys if k is None or not is_container(obj[k[1]])]
+        return [(obj, k) for k in keys]
+    return [found for target in _ends_of(obj, key) for found in _changed_slots(target, *key[-1])]
+
+
+def _ends_of(obj: Any, path: tuple) -> list:
+    """Return the objects to which the last step of a path is applied."""
+    ends = [obj]
+    for step in path[:-1]:
+        ends = [value for end in ends for value in _values_at(end, *step)]
+    return ends
+
+
+def _values_at(obj: Any, kind: str, key: Any) -> list:
+    """Return what an attribute or key of an object leads to; with the key None, what all do."""
+    changeable = mutability(obj)
+    if not changeable and not isinstance(obj, tuple):
+        return []
+    held = content(obj, changeable) if changeable else list(obj)
+    if kind == "attr":
+        return [held[key]] if isinstance(held, dict) and key in held and not isinstance(obj, dict) else []
+    if held.__class__ is dict:
+        return (list(held.values()) if key is None else [held[key]] if key in held else []) if isinstance(obj, dict) else []
+    return held if key is None else [held[key]] if _has(held, key) else []
+
+
+def is_container(value: Any) -> bool:
+    """Return whether a value would be taken apart to be carried, and can be changed in place."""
+    return bool(mutability(value)) and carry.kind_of(value) in (carry.LIST, carry.DICT, carry.NAMESPACE, carry.DATACLASS)
 
 
 def _changed_keys(obj: Any, kind: str, key: Any) -> list:
@@ -158,7 +224,7 @@ def resizable(site: Site, variables: dict) -> list[tuple[str, Any]]:
     """Return the lists and dicts whose length or keys the body could change."""
     found = {}
     for name, kind, key in site.changes:
-        obj = variables.get(name, UNBOUND)
+        obj = site.lookup(name, variables)
         grows = key in _MUTATORS if kind == "call" else kind == "item"
         if isinstance(obj, (list, dict)) and grows and name not in site.names:
             found[id(obj)] = (name, obj)
@@ -184,14 +250,18 @@ def hidden_places(site: Site, variables: dict) -> tuple[list[Place], list[Place]
 
     The first list are carried; those of the second hold Python numbers, which stay numbers.
     """
-    search = _Search()
+    search = Search()
     search.counters = _counters_of_nested_functions(site, variables)
-    for name, kind, _ in site.changes:
-        obj = variables.get(name, UNBOUND)
-        if kind == "call" and obj is not UNBOUND and name not in site.names and not isinstance(obj, (list, dict)):
-            search.follow(name, obj, 0, _attributes_set_by_methods(obj))
+    for name, kind, key in site.changes:
+        obj = site.lookup(name, variables)
+        if obj is UNBOUND or name in site.names:
+            continue
+        is_call = kind == "call" or kind == "path" and key[-1][0] == "call"
+        for target in _ends_of(obj, key) if is_call and kind == "path" else [obj] if is_call else []:
+            if not isinstance(target, (list, dict)):
+                search.follow(name, target, 0, _attributes_set_by_methods(target))
     for name in site.handed_on:
-        obj = variables.get(name, UNBOUND)
+        obj = site.lookup(name, variables)
         if obj is not UNBOUND and name not in site.names:
             search.follow(name, obj, 0, None)
     return [*search.found, *search.fragments], search.numbers
@@ -201,13 +271,13 @@ def _counters_of_nested_functions(site: Site, variables: dict) -> set[tuple]:
     """Return (id of the object, key) of the places that nested functions visibly assign: a number there is carried."""
     found = set()
     for name, kind, key in site.nested_changes:
-        obj = variables.get(name, UNBOUND)
+        obj = site.lookup(name, variables)
         if kind != "call" and mutability(obj):
-            found.update((id(obj), place) for place in _changed_keys(obj, kind, key))
+            found.update((id(target), place) for target, place in _changed_slots(obj, kind, key))
     return found
 
 
-class _Search:
+class Search:
     """Walks from objects to the slots that hold scalars and vectors of this function."""
 
     def __init__(self):
@@ -220,21 +290,24 @@ class _Search:
 
     def follow(self, name: str, obj: Any, depth: int, attributes: tuple[str, ...] | None) -> None:
         """Collect the slots of an object; of its attributes that are scalars only `attributes`, None for all."""
-        if not mutability(obj) or id(obj) in self.seen or depth > _DEPTH:
+        kind = kind_of(obj)
+        if not kind or id(obj) in self.seen or depth > _DEPTH:
             return
         self.seen.add(id(obj))
-        is_container = isinstance(obj, (list, dict))
-        kind, keys = ("item", keys_of(obj)) if is_container else ("attr", list(obj.__dict__))
-        for key in keys:
-            value = obj[key] if is_container else obj.__dict__[key]
+        if kind == PASSES:
+            for part in contained(obj) if obj.__class__ in (MethodType, partial) else ():
+                self.follow(name, part, depth, _attributes_set_by_methods(part))
+            return
+        for key, value in entries(content(obj, kind)) if takes_values(obj, kind) else ():
+            place = slot(kind, key)
             if mutability(value):
                 self.follow(name, value, depth + 1, None if attributes is None else _attributes_set_by_methods(value))
-            elif is_container or attributes is None or key in attributes:
-                self._slot(name, obj, (kind, key), value)
+            elif place[0] != "attr" or attributes is None or key in attributes:
+                self._slot(name, obj, place, value)
 
     def _slot(self, name: str, obj: Any, key: tuple, value: Any) -> None:
         number = carry.kind_of(value) == carry.NUMBER
-        if self._is_carried(value) or number and (id(obj), key) in self.counters:
+        if self.is_carried(value) or number and (id(obj), key) in self.counters:
             self.found.append(Place(name, obj, key, hidden=True))
         elif is_fragment(value):
             self.fragments.append(Place(name, obj, key, hidden=True))
@@ -243,14 +316,15 @@ class _Search:
             place.entered = value
             self.numbers.append(place)
 
-    def _is_carried(self, value: Any) -> bool:
+    def is_carried(self, value: Any) -> bool:
+        """Return whether a value is a scalar or vector that can be used here."""
         if len(self.found) >= _HIDDEN_LIMIT:
             return False
         if isinstance(value, Numeric) and value.is_static():
             return True
         if not isinstance(value, (Numeric, Vector)) or value._scope is not current().scope:
             return False  # a value of another function must not even be looked at
-        owner = value.value.owner
+        owner = value.ir_value().owner
         block = owner if isinstance(owner, ir.Block) else ir.InsertionPoint(owner.operation).block
         return any(block == b for b in self._visible())
 

@@ -24,6 +24,7 @@ __all__ = [
     "RangeArguments",
     "RegionLocal",
     "RunTimeRecursion",
+    "StateNotCarried",
     "TupleTargetWithoutInit",
     "WhileElse",
     "YieldCount",
@@ -124,6 +125,14 @@ class FragmentRebound(Unsupported, TypeError):
         "store the loaded vectors or `condition.select(x, y)` of them; of views of one tensor, choose the coordinate"
     )
     example = ("if c:\n    a, b = b, a", "x, y = a.load(), b.load()\na.store(c.select(y, x))\nb.store(c.select(x, y))")
+
+
+class StateNotCarried(UserError, TypeError):
+    code = "FLY_STATE_NOT_CARRIED"
+    what = "{region} changes '{name}', whose {cls} cannot hold a value that is known only when the kernel runs"
+    why = "the body is traced once for all threads, so the change would show in threads and iterations that never make it"
+    fix = "keep it in a variable, list, dict or object, which are carried; or change it under a compile-time condition (`if fx.const_expr(...)`)"
+    example = ("seen = set()\nif c:\n    seen.add(x)", "seen = [fx.Int32(0)]\nif c:\n    seen[0] = x")
 
 
 class MixedReturn(UserError, TypeError):

@@ -51,10 +51,11 @@ def _needs_dispatch(func: ast.expr, rw) -> bool:
         return False
     if root.id not in rw.globals:
         return not (root is func and hasattr(builtins, root.id))
-    return not _is_library(rw.globals[root.id], root is not func)
+    return not is_library(rw.globals[root.id], root is not func)
 
 
-def _is_library(value: Any, through_attribute: bool) -> bool:
+def is_library(value: Any, through_attribute: bool) -> bool:
+    """Return whether a global is a thing of a library; `through_attribute`: or a module of one."""
     if isinstance(value, ModuleType):
         return through_attribute and value.__name__.split(".")[0] in _FOREIGN
     home = getattr(value, "__module__", None)

@@ -49,7 +49,6 @@ class Effects:
 def _site(construct: str, node: ast.expr, names: tuple, inside, rw) -> Site:
     site = rw.make_site(construct, node, node, names, frozenset(names), frozenset(), inside)
     site.spans = rw.spans_of(inside)
-    site.watch = tuple(dict.fromkeys([*inside.loads, *(c[0] for c in inside.changes), *site.handed_on]))
     site.is_expression = True
     return site
 

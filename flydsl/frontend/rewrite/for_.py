@@ -52,7 +52,8 @@ def rewrite(node: ast.For, rw) -> list[ast.stmt]:
     end: list[ast.stmt] = [assign_all(names, method(me, "leave", locals_call())), *unbind_missing(missing)]
     if result is not None:
         end.insert(0, ast.Expr(method(me, "yield_", rw.expr(result.value))))
-        end += [ast.Assign(result.targets, attribute(load(me), "results"))] if result.targets else []
+        taken = ast.Assign(result.targets, attribute(load(me), "results"))
+        end += [when(attribute(load(me), "done"), [taken])] if result.targets else []
         place(end, result.node)
         rw.bound = before | {n for t in result.targets for n in stores_of(t)}
     tail = [when(is_open, end), *_stop_python_loop(site.stop)]

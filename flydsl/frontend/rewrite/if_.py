@@ -83,7 +83,6 @@ def _site(node: ast.If, rw) -> tuple:
     site = rw.make_site("if", node, node.test, names, live, checked, both)
     site.spans, site.else_spans = rw.spans_of(then), rw.spans_of(other)
     site.effects = tuple(_effects([*node.body, *node.orelse], rw))
-    site.watch = tuple(dict.fromkeys([*both.loads, *(c[0] for c in both.changes), *site.handed_on]))
     site.flags = tuple(n for n in names if n.startswith("_fly_") and not n.startswith("_fly_result"))
     site.live |= frozenset(c[0] for c in both.changes if c[0] in node.fly_live_out)
     return site, names

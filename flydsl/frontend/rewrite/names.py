@@ -15,7 +15,7 @@ class Names:
     `stores` maps a bound name to its last binding node; dicts keep the order of first appearance. `captured`
     are names that nested functions read, `rebound_inside` those that nested functions declare nonlocal.
     `changes` are the places changed in place: (base name, kind, key), with kind "item", "attr" or "call" and
-    key the static key, attribute or method, or None.
+    key the static key, attribute or method, or None; or "path" and several (kind, key) from the base on.
     """
 
     stores: dict[str, ast.AST] = field(default_factory=dict)
@@ -107,7 +107,7 @@ def _visit(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
         n.has_call = True
         n.arguments.update(a.id for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Name))
         if isinstance(node.func, ast.Attribute):
-            _method(node.func, n)
+            _changed(node.func.value, ("call", node.func.attr), node.func, n)
         elif isinstance(node.func, ast.Name):
             n.changes[(node.func.id, "call", "__call__")] = node.func  # an object that is called may change itself
         _children(node, n, hidden)
@@ -115,6 +115,10 @@ def _visit(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:
         _comprehension(node, n, hidden)
     elif kind in _SCOPES:
         _scope(node, n, hidden)
+    elif kind is ast.With:
+        for item in node.items:
+            _changed(item.context_expr, ("call", "__enter__"), item.context_expr, n)
+        _children(node, n, hidden)
     elif kind is ast.NamedExpr:
         n.stores[node.target.id] = node
         n.walrus.add(node.target.id)
@@ -167,23 +171,23 @@ def _statement_binding(node: ast.AST, kind: type, n: Names) -> None:
 
 
 def _change(node: ast.Attribute | ast.Subscript, n: Names) -> None:
-    kind, key = ("attr", node.attr) if isinstance(node, ast.Attribute) else ("item", _static_key(node.slice))
-    base = node.value
+    last = ("attr", node.attr) if isinstance(node, ast.Attribute) else ("item", _static_key(node.slice))
+    _changed(node.value, last, node, n)
+
+
+def _changed(base: ast.expr, last: tuple, node: ast.AST, n: Names) -> None:
+    """Note a change of what `base` names: of a variable, or of something that attributes and keys lead to from one."""
+    path = [last]
     while isinstance(base, (ast.Attribute, ast.Subscript)):
-        kind, key = ("attr", base.attr) if isinstance(base, ast.Attribute) else ("item", _static_key(base.slice))
+        path.append(("attr", base.attr) if isinstance(base, ast.Attribute) else ("item", _static_key(base.slice)))
         base = base.value
     if isinstance(base, ast.Name):
+        kind, key = last if len(path) == 1 else ("path", tuple(reversed(path)))
         n.changes[(base.id, kind, key)] = node
 
 
 def _static_key(node: ast.expr) -> object:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)) else None
-
-
-def _method(func: ast.Attribute, n: Names) -> None:
-    base = func.value
-    if isinstance(base, ast.Name):
-        n.changes[(base.id, "call", func.attr)] = func
 
 
 def _comprehension(node: ast.AST, n: Names, hidden: frozenset[str]) -> None:

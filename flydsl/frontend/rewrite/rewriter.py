@@ -160,11 +160,22 @@ class Rewriter:
         self, construct: str, node: ast.stmt, end: ast.expr, names: tuple, live, checked, inside: Names
     ) -> Site:
         site = Site(construct, self.span(node, end), names, live, checked)
-        site.changes = tuple(inside.changes)
+        fixed = {n for n in (*inside.loads, *inside.stores) if self._is_fixed(n)}
+        site.changes = tuple(c for c in inside.changes if c[0] not in fixed)
         if inside.has_call:
-            site.handed_on = tuple(sorted(inside.arguments | self.changed_inside))
+            site.handed_on = tuple(sorted((inside.arguments | self.changed_inside) - fixed))
             site.nested_changes = self._changes_of_functions(inside)
+        seen = dict.fromkeys([*inside.loads, *(c[0] for c in site.changes), *site.handed_on])
+        site.watch = tuple(n for n in seen if n not in fixed)
+        site.globals = self.globals
+        site.assigned_globals = tuple(n for n in inside.stores if n in self.global_names)
         return site
+
+    def _is_fixed(self, name: str) -> bool:
+        """Return whether a name is that of a builtin, a module or a thing of a library."""
+        if self.is_local(name) or name in self.global_names:
+            return False
+        return name not in self.globals or call.is_library(self.globals[name], True)
 
     def _changes_of_functions(self, inside: Names) -> tuple[tuple, ...]:
         """Return the places that nested functions change which some code names, or which those name in turn."""
@@ -200,9 +211,14 @@ class Rewriter:
 
     def spans_of(self, names: Names) -> dict[str, Span]:
         """Return where names are bound, or changed in place, for the last time."""
-        spans = {key[0]: self.span(node) for key, node in names.changes.items()}
+        calls_first = sorted(names.changes.items(), key=lambda change: not _is_call(*change[0][1:]))
+        spans = {key[0]: self.span(node) for key, node in calls_first}
         spans.update({name: self.span(node) for name, node in names.stores.items() if hasattr(node, "lineno")})
         return spans
+
+
+def _is_call(kind: str, key: Any) -> bool:
+    return kind == "call" or kind == "path" and key[-1][0] == "call"
 
 
 def _with_nonlocals(body: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
