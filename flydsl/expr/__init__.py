@@ -279,6 +279,7 @@ from flydsl.expr.typing import (
     Float8E4M3FN,
     Float8E4M3FNUZ,
     Float8E5M2,
+    Float8E5M2FNUZ,
     Float8E8M0FNU,
     Float16,
     Float32,
@@ -356,7 +357,7 @@ __all__ = [
 __all__ += [
     "Align", "Array", "BFloat16", "Basis", "Boolean", "ComposedLayout", "Constexpr", "CoordSwizzle", "CopyAtom",
     "E", "Empty", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN", "Float6E3M2FN",
-    "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E8M0FNU", "Index",
+    "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E5M2FNUZ", "Float8E8M0FNU", "Index",
     "Int128", "Int16", "Int32", "Int4", "Int64", "Int8", "IntTuple", "Integer", "Layout", "MmaAtom", "Numeric",
     "NumericMeta", "Pointer", "ReductionOp", "Storage", "Stream", "Swizzle", "T", "Tensor", "ThrCopy", "ThrMma",
     "Tile", "TiledCopy", "TiledMma", "Tuple3D", "Types", "Uint128", "Uint16", "Uint32", "Uint64", "Uint8",

@@ -50,6 +50,7 @@ from flydsl.expr.numeric import (
     Float8E4M3FN,
     Float8E4M3FNUZ,
     Float8E5M2,
+    Float8E5M2FNUZ,
     Float8E8M0FNU,
     Float16,
     Float32,
@@ -89,7 +90,7 @@ __all__ += [
 ]  # fmt: skip
 __all__ += [
     "ArithValue", "BFloat16", "Boolean", "Float", "Float4E2M1FN", "Float6E2M3FN", "Float6E3M2FN", "Float8E4M3",
-    "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E8M0FNU", "Float16", "Float32",
+    "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E5M2FNUZ", "Float8E8M0FNU", "Float16", "Float32",
     "Float64", "Index", "Int4", "Int8", "Int16", "Int32", "Int64", "Int128", "Integer", "Numeric",
     "NumericMeta", "Uint8", "Uint16", "Uint32", "Uint64", "Uint128", "as_numeric",
 ]  # fmt: skip

@@ -180,7 +180,7 @@ def storage_class(kind):
     names = {
         "f64": fx.Float64, "f32": fx.Float32, "tf32": fx.Float32, "f16": fx.Float16, "bf16": fx.BFloat16, "i8": fx.Int8,
         "i32": fx.Int32, "i4": fx.Int4, "f8E4M3FN": fx.Float8E4M3FN, "f8E5M2": fx.Float8E5M2, "f8E4M3FNUZ": fx.Float8E4M3FNUZ,
-        "f8E5M2FNUZ": fx.Float8E4M3FNUZ, "f6E2M3FN": fx.Float6E2M3FN, "f6E3M2FN": fx.Float6E3M2FN, "f4E2M1FN": fx.Float4E2M1FN,
+        "f8E5M2FNUZ": fx.Float8E5M2FNUZ, "f6E2M3FN": fx.Float6E2M3FN, "f6E3M2FN": fx.Float6E3M2FN, "f4E2M1FN": fx.Float4E2M1FN,
     }  # fmt: skip
     return names[kind]
 

@@ -44,6 +44,7 @@ DTYPES = {
     fx.Float8E4M3FN: ml_dtypes.float8_e4m3fn,
     fx.Float8E5M2: ml_dtypes.float8_e5m2,
     fx.Float8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
+    fx.Float8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
 }
 
 

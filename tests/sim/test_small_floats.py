@@ -12,6 +12,7 @@ NAMES = {
     "Float8E4M3FN": "float8_e4m3fn",
     "Float8E5M2": "float8_e5m2",
     "Float8E4M3FNUZ": "float8_e4m3fnuz",
+    "Float8E5M2FNUZ": "float8_e5m2fnuz",
     "Float8E4M3B11FNUZ": "float8_e4m3b11fnuz",
     "Float8E4M3": "float8_e4m3",
     "Float8E8M0FNU": "float8_e8m0fnu",
@@ -19,7 +20,7 @@ NAMES = {
     "Float6E3M2FN": "float6_e3m2fn",
     "Float4E2M1FN": "float4_e2m1fn",
 }
-CHIPS = ("gfx942", "gfx950", "gfx1100", "gfx1250")
+CHIPS = ("gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
 PER_THREAD = 8
 
 

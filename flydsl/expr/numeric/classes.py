@@ -126,6 +126,12 @@ class Float8E4M3FNUZ(Float):
     __slots__ = ()
 
 
+class Float8E5M2FNUZ(Float):
+    """bf8 of gfx942: bias 16, largest value 57344, one NaN, no negative zero, no infinity. A storage format."""
+
+    __slots__ = ()
+
+
 class Float8E4M3B11FNUZ(Float):
     """fp8 with bias 11. A storage format."""
 

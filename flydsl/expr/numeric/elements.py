@@ -52,6 +52,7 @@ _ROWS = (
     Element("Float8E5M2", "f8E5M2", 8, None, "ml_dtypes.float8_e5m2"),
     Element("Float8E4M3FN", "f8E4M3FN", 8, None, "ml_dtypes.float8_e4m3fn"),
     Element("Float8E4M3FNUZ", "f8E4M3FNUZ", 8, None, "ml_dtypes.float8_e4m3fnuz"),
+    Element("Float8E5M2FNUZ", "f8E5M2FNUZ", 8, None, "ml_dtypes.float8_e5m2fnuz"),
     Element("Float8E4M3B11FNUZ", "f8E4M3B11FNUZ", 8, None, "ml_dtypes.float8_e4m3b11fnuz"),
     Element("Float8E4M3", "f8E4M3", 8, None, "ml_dtypes.float8_e4m3"),
     Element("Float8E8M0FNU", "f8E8M0FNU", 8, None, "ml_dtypes.float8_e8m0fnu"),

@@ -90,7 +90,7 @@ class Alias(Vector):
         return ptr_load(pointer, cls)
 
 
-_FP8 = "Float8E5M2 Float8E4M3FN Float8E4M3FNUZ Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU"
+_FP8 = "Float8E5M2 Float8E4M3FN Float8E4M3FNUZ Float8E5M2FNUZ Float8E4M3B11FNUZ Float8E4M3 Float8E8M0FNU"
 _BYTES = f"Int8 Uint8 Int16 Uint16 Float16 BFloat16 {_FP8}"
 _LANES = {
     "x1": f"{_BYTES} Int32 Uint32 Float32 Int64 Uint64 Float64 Int128 Uint128",

@@ -96,7 +96,7 @@ class Format(NamedTuple):
 
 
 class _PowersOfTwo(Format):
-    """E8M0: an exponent alone, 255 is NaN; the middle of two powers goes up."""
+    """E8M0: an exponent alone, 255 is NaN; the middle of two powers goes up. Code 0 is 2**-127, a subnormal number as f32."""
 
     def _decode(self, code: Expr) -> Expr:
         normal = code.compare("eq", 0).select(0x00400000, code << 23)
@@ -104,7 +104,7 @@ class _PowersOfTwo(Format):
 
     def _encode(self, x: Expr) -> Expr:
         a = x.bits()
-        code = (a + 0x400000).shr_unsigned(23)
+        code = a.compare("eq", 0x400000).select(0, (a + 0x400000).shr_unsigned(23))
         is_number = (a & 0x7FFFFFFF).compare("ult", 0x7F800000)
         return is_number.select(a.compare("slt", 0).select(255, code), 255)
 

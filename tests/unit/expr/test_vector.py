@@ -311,7 +311,7 @@ def test_aliases():
     assert VectorAlias(Float32, 4) is Float32x4
     assert Float32x4.__name__ == "Float32x4"
     assert Vector[Float32, (2, 2)].__name__ == "Vector[Float32, (2, 2)]"
-    assert len(ALIASES) == 93
+    assert len(ALIASES) == 98
     assert (Float32x4.__dsl_size_of__(), Float32x4.__dsl_align_of__()) == (16, 4)
     assert ALIASES["Float4E2M1FNx8"].__dsl_size_of__() == 4
     with pytest.raises(ValueError, match="fill 12 bits"):
