@@ -97,3 +97,50 @@ def test_numbers_encode(name, arch):
     np.testing.assert_array_equal(
         np.signbit(got.astype(np.float32)[zeros]), np.signbit(expected.astype(np.float32)[zeros])
     )
+
+
+@flyc.kernel
+def elements_kernel(a: fx.Tensor, wide: fx.Tensor, back: fx.Tensor):
+    i = fx.thread_idx.x
+    wide[i] = a[i].to(fx.Float32)
+    back[i] = wide[i].to(a.dtype)
+
+
+@flyc.jit
+def elements(a: fx.Tensor, wide: fx.Tensor, back: fx.Tensor):
+    elements_kernel(a, wide, back).launch(grid=(1, 1, 1), block=(256, 1, 1))
+
+
+IN_ARRAYS = [name for name in NAMES if getattr(fx, name).width == 8]
+
+
+@pytest.mark.parametrize("arch", CHIPS)
+@pytest.mark.parametrize("name", IN_ARRAYS)
+def test_elements_of_arrays(name, arch):
+    """Each code of an array of the type is loaded, converted and stored again."""
+    a = np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, NAMES[name]))
+    wide, back = np.zeros(256, np.float32), np.zeros_like(a)
+    with env.override(ARCH=arch, FLYDSL_GPU_ARCH=arch):
+        elements(a, wide, back)
+        isa = elements.artifact_for(elements.wrap_arguments((a, wide, back), {})).codegen(("isa",)).isa
+    np.testing.assert_array_equal(wide, a.astype(np.float32))
+    number = ~np.isnan(wide)
+    np.testing.assert_array_equal(back.view(np.uint8)[number], a.view(np.uint8)[number])
+    assert np.isnan(back.astype(np.float32)[~number]).all()
+    assert "global_load_" in isa and ("global_store_byte" in isa or "global_store_b8" in isa)
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz"])
+def test_elements_of_torch_tensors(name):
+    torch = pytest.importorskip("torch")
+    a = torch.arange(256, dtype=torch.uint8).view(getattr(torch, name))
+    wide, back = torch.zeros(256), torch.zeros_like(a)
+    elements(a, wide, back)
+    np.testing.assert_array_equal(wide.numpy(), a.to(torch.float32).numpy())
+
+
+def test_the_types_of_8_bits_in_arrays_all_have_a_class():
+    from flydsl.runtime.host_arrays import NUMPY_ELEMENTS
+
+    classes = {getattr(fx, name).element.mlir for name in NAMES}
+    assert {elem for elem in NUMPY_ELEMENTS.values() if elem.startswith("f8")} <= classes
