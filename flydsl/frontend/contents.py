@@ -45,7 +45,7 @@ def assigned_global(values: dict, name: str) -> AssignedGlobal:
     return one
 
 
-NONE, LIST, DICT, OBJECT, SLOTTED, DEQUE, ARRAY, FIXED, CLASS, ATTRIBUTES, GLOBAL, PASSES = range(12)
+NONE, LIST, DICT, OBJECT, SLOTTED, DEQUE, ARRAY, FIXED, CLASS, ATTRIBUTES, MODULE, GLOBAL, PASSES = range(13)
 kinds: dict[type, int] = {
     list: LIST,
     dict: DICT,
@@ -55,6 +55,7 @@ kinds: dict[type, int] = {
     bytearray: FIXED,
     array: FIXED,
     AssignedGlobal: GLOBAL,
+    ModuleType: MODULE,
     tuple: PASSES,
     partial: PASSES,
     FunctionType: PASSES,
@@ -99,7 +100,9 @@ def _kind_of_class(cls: type) -> int:
         return ARRAY
     if cls.__module__ in _KERNELS:
         return PASSES
-    if issubclass(cls, (ModuleType, FunctionType, MethodType)) or is_foreign(cls):
+    if issubclass(cls, ModuleType):
+        return MODULE
+    if issubclass(cls, (FunctionType, MethodType)) or is_foreign(cls):
         return NONE
     if dataclasses.is_dataclass(cls) and is_frozen(cls):
         return PASSES
@@ -114,6 +117,19 @@ _KERNELS = ("flydsl.compiler.jit_function", "flydsl.compiler.kernel_function")
 def is_foreign(thing: Any) -> bool:
     """Return whether a class or function belongs to a library or to this package."""
     return (getattr(thing, "__module__", None) or "").split(".")[0] in _FOREIGN
+
+
+_library_modules: dict[str, bool] = {}
+
+
+def is_library_module(module: ModuleType) -> bool:
+    """Return whether a module is of a library: those of the user hold state that kernels can change."""
+    name = module.__name__
+    known = _library_modules.get(name)
+    if known is None:
+        file = getattr(module, "__file__", None) or ""
+        known = _library_modules[name] = name.split(".")[0] in _FOREIGN or not file or "site-packages" in file or "dist-packages" in file
+    return known
 
 
 _slots: dict[type, tuple] = {}
@@ -249,17 +265,40 @@ def _put_attributes(obj: Any, kind: int, new: dict) -> None:
             setattr(obj, name, value)
 
 
+def _put_module(module: ModuleType, new: dict) -> None:
+    now = _module_content(module)
+    for name in now.keys() - new.keys():
+        delattr(module, name)
+    vars(module).update(new)
+
+
 def _put_global(obj: AssignedGlobal, new: dict) -> None:
     obj.values.pop(obj.name, None)
     obj.values.update(new)
 
 
+def _module_content(module: ModuleType) -> dict:
+    if is_library_module(module):
+        return {}
+    found = {}
+    for name, value in vars(module).items():
+        cls = value.__class__
+        is_state = _state_classes.get(cls)
+        if is_state is None:
+            is_state = _state_classes[cls] = kind_of(value) not in (NONE, PASSES, MODULE, CLASS) or hasattr(cls, "__extract_to_ir_values__")
+        if (is_state or isinstance(value, type) and value.__module__ == module.__name__) and not name.startswith("__"):
+            found[name] = value
+    return found
+
+
+_state_classes: dict[type, bool] = {int: True, float: True, bool: True}
 _NOT_DATA = (FunctionType, classmethod, staticmethod, property, MemberDescriptorType, type)
 _CONTENT = {
     SLOTTED: _slotted_content,
     ARRAY: _array_content,
     FIXED: _fixed_content,
     CLASS: _class_content,
+    MODULE: _module_content,
     ATTRIBUTES: lambda f: {n: v for n, v in f.__dict__.items() if n not in OWN_ATTRIBUTES},
     GLOBAL: lambda g: {g.name: g.values[g.name]} if g.name in g.values else {},
 }
@@ -270,6 +309,7 @@ _PUT = {
     FIXED: _put_fixed,
     CLASS: lambda cls, new: _put_attributes(cls, CLASS, new),
     ATTRIBUTES: lambda f, new: _put_attributes(f, ATTRIBUTES, new),
+    MODULE: lambda module, new: _put_module(module, new),
     GLOBAL: _put_global,
 }
 

@@ -19,6 +19,7 @@ from flydsl.frontend.contents import (
     ATTRIBUTES,
     CLASS,
     GLOBAL,
+    MODULE,
     NONE,
     OBJECT,
     OWN_ATTRIBUTES,
@@ -28,6 +29,7 @@ from flydsl.frontend.contents import (
     contained,
     content,
     is_foreign,
+    is_library_module,
     kind_of,
     kinds,
     put,
@@ -72,7 +74,7 @@ def _names_in(code: CodeType, names: dict, assigned: dict) -> None:
 
 
 def is_library(value: Any) -> bool:
-    return isinstance(value, ModuleType) or isinstance(value, (type, FunctionType)) and is_foreign(value)
+    return is_library_module(value) if isinstance(value, ModuleType) else isinstance(value, (type, FunctionType)) and is_foreign(value)
 
 
 def _methods_of(cls: type) -> tuple:
@@ -147,6 +149,9 @@ class Heap:
                         self._follow(name, x)
                 if obj.__class__ is FunctionType:
                     self._function(name, obj)
+        elif kind == MODULE:
+            if not is_library_module(obj):
+                self._add(name, obj, kind)
         elif kind == CLASS:
             self._class(name, obj)
         elif kind != NONE and id(obj) not in self._seen:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import user_settings
 from hosted import _flat, hosted
 
 import flydsl.diag as diag
@@ -371,9 +372,15 @@ def reset():
     Config.v = OBJECT.d = 0
     helper.__defaults__[0][:] = [0]
     helper.calls = 0
+    user_settings.LIMITS[:] = [0]
+    user_settings.level = user_settings.Limits.high = 0
 
 
 def state():
+    return user_settings.LIMITS, user_settings.level, user_settings.Limits.high, *own_state()
+
+
+def own_state():
     return LIST, TABLE["a"], TOTAL, Config.v, Config.parts, OBJECT.d, helper.__defaults__[0], helper.calls
 
 
@@ -422,17 +429,28 @@ def behind_helpers(n, m):
     return state()
 
 
+def of_another_module(n, m):
+    if n > m:
+        user_settings.LIMITS[0] = n
+        user_settings.level = m
+        user_settings.Limits.high = n
+    for i in range(m):
+        user_settings.raise_level(i)
+        user_settings.LIMITS[0] += n
+    return state()
+
+
 def by_expressions(n, m):
     x = helper(n) if n > m else helper(m)
     y = n > 0 and helper(n) > 2
     return state(), x, y
 
 
-@pytest.mark.parametrize("fn", [named_in_the_region, named_in_a_loop, behind_helpers, by_expressions], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("fn", [named_in_the_region, named_in_a_loop, behind_helpers, of_another_module, by_expressions], ids=lambda f: f.__name__)
 def test_state_of_the_module(fn):
     reset()
     run = hosted(fn, [Int32, Int32])
-    assert [x.__class__ for x in _flat(state())] == [int] * 8, "run-time values outlive the trace"
+    assert [x.__class__ for x in _flat(state())] == [int] * 11, "run-time values outlive the trace"
     again = hosted(fn, [Int32, Int32])
     for n, m in GRID:
         reset()
