@@ -19,6 +19,8 @@ from flydsl.utils import env
 
 _POINTER_WHY = "a pointer is an address with an element type: a bare number has no type, and a shape would be ignored"
 _POINTER_FIX = "pass flyc.from_c_void_p(fx.Float32, address), where the address is tensor.data_ptr() or array.ctypes.data"
+_HOST_WHY = "this is an array of the host; tensors of kernels are made where arrays are passed to the @jit function"
+_HOST_FIX = "give the @jit function a parameter (`{parameter}: fx.Tensor`), pass the array for it, and pass that to the kernel"
 _TENSOR_WHY = "a tensor is an array with a shape and strides"
 _TENSOR_FIX = "pass an array (NumPy, torch, DLPack), or declare the parameter as a scalar (`{parameter}: fx.Int32`)"
 _SCALAR_WHY = "a scalar parameter is one number"
@@ -102,6 +104,8 @@ def kernel_value(value: Any, annotation: Any, parameter: str, kernel: str) -> An
         return value
     if is_scalar_class(annotation):
         return _kernel_scalar(annotation, value, parameter, kernel)
+    if annotation in (Tensor, Pointer) and (isinstance(value, np.ndarray) or hasattr(value, "__dlpack__")):
+        _refuse(annotation, value, parameter, kernel, _HOST_WHY, _HOST_FIX)
     if isinstance(value, Numeric):
         check_not_number(annotation, value, parameter, kernel)
     elif type(value) in (bool, int, float):

@@ -46,7 +46,7 @@ def _other(error: BaseException, colour: bool) -> str:
 def snippet(span: Span, blue: str = "", off: str = "", caller: tuple[Span, ...] = (), note: str = "") -> list[str]:
     """Return the lines that show a place: file, source line, caret under the expression."""
     where = f"in {span.function}" if span.function and span.function != "<module>" else ""
-    chain = [f"{c.function} ({c})" if c.function != "<module>" else f"{c}" for c in caller[:4]]
+    chain = [f"{c}" if c.function in ("", "<module>") else f"{c.function} ({c})" for c in caller[:4]]
     via = f"called from {', '.join(chain)}" if chain else ""
     suffix = ", ".join(part for part in (where, via) if part)
     lines = [f"  {blue}-->{off} {span}{'  ' + suffix if suffix else ''}"]

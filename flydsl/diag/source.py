@@ -1,8 +1,10 @@
 """Frames and source text: which code is the user's, and what stands at a place. Imports no MLIR."""
 
+import ast
 import linecache
 import os
 import sys
+from functools import lru_cache
 from types import CodeType, FrameType
 
 from flydsl.utils.record import record
@@ -32,6 +34,26 @@ class Span:
     def __str__(self) -> str:
         place = f"{os.path.basename(self.file)}:{self.line}"
         return f"{place}:{self.column}" if self.column else place
+
+
+def named(span: Span) -> Span:
+    """Return a place with the name of the innermost function whose text holds it, where it has none."""
+    if span.function:
+        return span
+    functions = _functions_of("".join(linecache.getlines(span.file)))
+    around = [(last - first, name) for first, last, name in functions if first <= span.line <= last]
+    return Span(span.file, span.line, span.column, span.end_column, min(around)[1]) if around else span
+
+
+@lru_cache(maxsize=64)
+def _functions_of(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return (first line, last line, name) of the functions of a source text; none where it cannot be read."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ()
+    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return tuple((n.lineno, n.end_lineno or n.lineno, n.name) for n in functions)
 
 
 def is_internal(code: CodeType) -> bool:

@@ -4,6 +4,7 @@ placeholders.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from flydsl.diag import PrintfPlaceholders, PrintfValue
@@ -17,7 +18,7 @@ from flydsl.ir import current, emit, ir
 
 
 def printf(*args: Any, format_str: str = "") -> None:
-    """Print a line: a format with one `{}` per value, or values alone, which are separated by spaces.
+    """Print a line: a format with one `{}` per value (`{{` and `}}` are braces), or values alone, separated by spaces.
 
     Raises   PrintfPlaceholders: placeholders and values differ in number; PrintfValue: a value made of several parts
              NotTracing: no kernel is being traced
@@ -28,7 +29,7 @@ def printf(*args: Any, format_str: str = "") -> None:
         format_str = values.pop(0)
     if not format_str:
         format_str = " ".join(["{}"] * len(values))
-    pieces = format_str.split("{}")
+    pieces = _pieces(format_str)
     if len(pieces) - 1 != len(values):
         raise PrintfPlaceholders(format_=format_str, placeholders=len(pieces) - 1, values=len(values))
     operands: list[ir.Value] = []
@@ -36,6 +37,17 @@ def printf(*args: Any, format_str: str = "") -> None:
     for value, piece in zip(values, pieces[1:], strict=True):
         text += _conversion(value, operands) + _escaped(piece)
     emit("gpu.printf", (), operands, {"format": ir.StringAttr.get(text + "\n")})
+
+
+def _pieces(format_str: str) -> list[str]:
+    """Return the texts between the placeholders `{}`; doubled braces are one, as in Python."""
+    pieces = [""]
+    for token in re.split(r"(\{\{|\}\}|\{\})", format_str):
+        if token == "{}":
+            pieces.append("")
+        else:
+            pieces[-1] += token[0] if token in ("{{", "}}") else token
+    return pieces
 
 
 def _escaped(text: str) -> str:

@@ -205,7 +205,7 @@ def _fill_field(name: str, fill: Callable) -> Callable:
 
 def _refuse_union(cls: type[Composite]) -> None:
     if cls.__dsl_kind__ is CompositeKind.Overlay:
-        raise NotImplementedError(f"union {cls.__name__} has no value form: access one field of its Storage")
+        raise UnionValue(union=cls.__name__)
 
 
 def _declared(cls: type[Composite]) -> type[Composite]:
@@ -508,6 +508,8 @@ class Storage:
     def poke(self, value: Any) -> None:
         """Write a value here."""
         target = self._target_type
+        if isinstance(target, type) and issubclass(target, Composite):
+            _refuse_union(target)
         if self._prebuilt is None:
             poke_into_ptr(target, self._ptr, coerce(FieldDef("the value", target), value))
             return

@@ -6,6 +6,7 @@ __all__ = [
     "BareIntegerToFloat",
     "BasisBad",
     "DynamicAsInteger",
+    "DynamicInArray",
     "DynamicToPython",
     "FloatHasNoInteger",
     "FloatIsInfinite",
@@ -97,6 +98,16 @@ class UnknownIrType(UserError, ValueError):
     what = "unsupported mlir type: {type}"
     why = "no scalar class of fx stands for it"
     fix = "{advice}"
+
+
+class DynamicInArray(UserError, IndexError):
+    code = "FLY_DYNAMIC_IN_ARRAY"
+    what = "dynamic '{dtype}' is used in a NumPy array of the host, as an index or an element"
+    why = "NumPy computes while the kernel is being traced; the value is known only when the kernel runs"
+    fix = (
+        "pass the array to the @jit function as an fx.Tensor argument and index that in the kernel; "
+        "to keep such values in an array, give it dtype=object"
+    )
 
 
 class DynamicAsInteger(UserError, RuntimeError):

@@ -138,6 +138,14 @@ class Numeric(metaclass=NumericMeta):
 
     __int__ = __index__
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """NumPy asks for this where a scalar is an index or an element. A run-time value is one as an object only."""
+        import numpy
+
+        if self._scope is None:
+            return numpy.array(self._payload, dtype)
+        return _raw.array_of_objects(self, dtype, self.__class__.__name__)
+
     def __float__(self) -> float:
         if self._scope is None:
             return float(self._payload)

@@ -10,6 +10,7 @@ same); only True shifts right arithmetically.
 import sys
 from typing import TYPE_CHECKING, Any
 
+from flydsl.diag import DynamicInArray
 from flydsl.expr.numeric.base import Numeric, check_raw, is_live_raw, raw, static, wrap
 from flydsl.expr.numeric.cast import UNSIGNED, cast, raw_class
 from flydsl.expr.numeric.classes import Index
@@ -26,6 +27,20 @@ if TYPE_CHECKING:
 SIGNED = {unsigned: signed for signed, unsigned in UNSIGNED.items()}
 
 
+def array_of_objects(value: Any, dtype: Any, name: str) -> Any:
+    """Return an array of no dimension that holds a run-time value, where objects are wanted.
+
+    Raises   DynamicInArray
+    """
+    import numpy
+
+    if dtype is None or numpy.dtype(dtype) != object:
+        raise DynamicInArray(dtype=name)
+    found = numpy.empty((), object)
+    found[()] = value
+    return found
+
+
 class ArithValue(ir.Value):
     """A raw value with operators. `ArithValue(v, signed=None)` wraps any raw value or anything with `ir_value()`."""
 
@@ -40,6 +55,10 @@ class ArithValue(ir.Value):
         self.signed = signed
         self.scalar_class = None  # set where it is known, so that operators need not look the type up
         self.scope = None if active.trace is None else active.trace.scope
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """NumPy asks for this where a value is an index or an element."""
+        return array_of_objects(self, dtype, str(self.type))
 
     def ir_value(self) -> "ArithValue":
         return self

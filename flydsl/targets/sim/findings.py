@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from flydsl.diag import Span, snippet
+from flydsl.diag.source import named
 
 
 @dataclass
@@ -55,7 +56,8 @@ class Finding:
     def __str__(self) -> str:
         lines = [f"{self.severity}[FLY_SIM_{self.kind.upper().replace('-', '_')}]: {self.message}"]
         if self.span is not None:
-            lines += snippet(self.span, caller=self.callers)
+            span = named(self.span) if self.callers else self.span
+            lines += snippet(span, caller=tuple(map(named, self.callers)))
         if self.place:
             lines.append(f"  at: {self.place}" + (f" of kernel `{self.kernel}`" if self.kernel else ""))
         if self.other is not None:
