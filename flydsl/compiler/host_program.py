@@ -11,9 +11,10 @@ import math
 import re
 from collections.abc import Callable, Iterator
 
-from flydsl.diag import PassFailed
+from flydsl.diag import NotHostCode, PassFailed
 from flydsl.diag.errors.target import KernelAttributeBad
 from flydsl.ir import ir
+from flydsl.ir.verify import span_of_location
 from flydsl.ir.walks import symbol
 from flydsl.layout.view import element_bytes
 
@@ -105,7 +106,7 @@ class _Writer:
             return
         text = self._expression(op)
         if text is None:
-            raise PassFailed(pass_name=PASS, problem=f"{op.name} at {op.location} is not host code")
+            raise NotHostCode(op=f"`{op.name}`", at=span_of_location(op.location))
         self.put(f"{self.name(op.results[0])} = {text}")
 
     def _expression(self, op: ir.Operation) -> str | None:

@@ -1,10 +1,11 @@
-"""Every public function of fx, called outside of kernels, answers or gives an error of ours: never that of the MLIR bindings."""
+"""What is used where it has no meaning: functions of fx outside of kernels answer or give our errors, host code is refused what only kernels do."""
 
 import warnings
 
 import numpy as np
 import pytest
 
+import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.diag import FlyError
 
@@ -49,3 +50,30 @@ def test_outside_of_kernels(name) -> None:
                     bare[function_name] = f"{arguments}: {error}"
     assert not bare, bare
     assert ours or name == "fx.meta"
+
+
+@flyc.kernel
+def keeps(o: fx.Tensor, n: fx.Int32):
+    o[0] = n
+
+
+@flyc.jit
+def computes(o: fx.Tensor, n: fx.Int32, what: fx.Constexpr[str]):
+    if fx.const_expr(what == "barrier"):
+        fx.barrier()
+    if fx.const_expr(what == "store"):
+        o[0] = 1
+    if fx.const_expr(what == "load"):
+        n = o[0]
+    if fx.const_expr(what == "function"):
+        n = fx.Int32(fx.math.sqrt(fx.Float32(n)))
+    keeps(o, n).launch(grid=1, block=1)
+
+
+@pytest.mark.parametrize(("what", "line"), {"barrier": "fx.barrier()", "store": "o[0] = 1", "load": "n = o[0]", "function": "fx.math.sqrt"}.items())
+def test_host_code_that_is_none(what, line):
+    with pytest.raises(FlyError, match="is outside of every kernel, where a @flyc.jit function only computes") as caught:
+        computes(np.zeros(4, np.int32), 3, what)
+    error = caught.value
+    assert error.code == "FLY_NOT_HOST_CODE" and line in error.span.text
+    assert error.advice.startswith("move it into a @flyc.kernel function")

@@ -37,6 +37,7 @@ __all__ = [
     "NoStream",
     "NotExportable",
     "NotTracing",
+    "NotHostCode",
     "PassFailed",
     "PassName",
     "RunOnly",
@@ -101,6 +102,13 @@ class VerifyFailed(InternalError, RuntimeError):
     what = "invalid IR after {stage}: {problem}"
     why = "the op at this place does not fit its operands or types"
     fix = "FLYDSL_DUMP_IR=1 writes every stage; please report this with the kernel"
+
+
+class NotHostCode(UserError, RuntimeError):
+    code = "FLY_NOT_HOST_CODE"
+    what = "{op} is outside of every kernel, where a @flyc.jit function only computes the sizes and arguments of launches"
+    why = "the body of a jit function runs on the host: it cannot touch the memory of tensors or execute GPU instructions"
+    fix = "move it into a @flyc.kernel function, or compute it in Python before the call and pass the result as an argument"
 
 
 class PassFailed(InternalError, RuntimeError):
