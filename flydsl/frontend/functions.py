@@ -8,6 +8,7 @@ import __future__
 
 import ast
 import difflib
+import logging
 import sys
 from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
@@ -19,7 +20,8 @@ from flydsl.frontend.rewrite.rewriter import Rewriter, Unit, explain_errors, is_
 from flydsl.frontend.runtime import Runtime
 from flydsl.frontend.source import FunctionSource, function_source
 from flydsl.utils import env
-from flydsl.utils.logger import log
+
+_log = logging.getLogger("flydsl")  # `flydsl.utils.logger` gives it its handlers
 
 _templates: dict[tuple, "_Template"] = {}
 _keep: list[CodeType] = []
@@ -96,7 +98,7 @@ def _make(fn: FunctionType, keep_static: bool, kernel: bool, guarded: bool) -> _
     if before:
         _show_diff(fn, before, ast.unparse(node))
     if env.debug.level >= 3:
-        log.warning("rewritten Python of %s:\n%s", fn.__qualname__, ast.unparse(node))
+        _log.warning("rewritten Python of %s:\n%s", fn.__qualname__, ast.unparse(node))
     code = _compile(node, fn.__code__, source)
     note_rewritten(code)
     return _Template(code, runtime)
