@@ -12,6 +12,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
+from operator import is_
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -327,8 +328,8 @@ def entries(held: Any) -> list[tuple]:
 def same_content(a: Any, b: Any) -> bool:
     """Return whether two copies hold the very same objects under the same keys."""
     if a.__class__ is list:
-        return len(a) == len(b) and all(x is y for x, y in zip(a, b))
-    return a.keys() == b.keys() and all(b[k] is v for k, v in a.items())
+        return len(a) == len(b) and all(map(is_, a, b))
+    return a.keys() == b.keys() and all(map(is_, a.values(), map(b.__getitem__, a)))
 
 
 def takes_values(obj: Any, kind: int) -> bool:

@@ -32,12 +32,18 @@ class LoopCarry:
                 self.nodes[name] = carry.plan(value)
         hidden, counters = hidden_places(site, variables)
         self.missed = MissedChanges(site, variables)
+        self.places = [*changed_places(site, variables), *hidden, *self.missed.known(added)]
+        self.counters = counters
+        if self.places:
+            self._drop_repeated()
+        self.sizes = [(name, obj, keys_of(obj)) for name, obj in resizable(site, variables)]
+
+    def _drop_repeated(self) -> None:
         places: dict[tuple, Place] = {}
-        for place in (*changed_places(site, variables), *hidden, *self.missed.known(added)):
+        for place in self.places:
             places.setdefault(place.id, place)
         self.places = list(places.values())
-        self.counters = [c for c in counters if c.id not in places]
-        self.sizes = [(name, obj, keys_of(obj)) for name, obj in resizable(site, variables)]
+        self.counters = [c for c in self.counters if c.id not in places]
 
     def initial(self) -> list:
         """Return the IR values with which the loop starts."""
@@ -120,6 +126,8 @@ class LoopCarry:
                 self._fail(name, name, Mismatch("", detail, before, obj))
 
     def _check_counters(self) -> None:
+        if not self.counters and not self.missed.counters:
+            return
         for place in {p.id: p for p in (*self.missed.counters, *self.counters)}.values():
             if place.changed():
                 text = (

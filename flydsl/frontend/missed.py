@@ -14,7 +14,7 @@ from flydsl.frontend import carry
 from flydsl.frontend.contents import content, entries, put, same_content, slot, takes_values
 from flydsl.frontend.escape import Escaped
 from flydsl.frontend.heap import Cell, Heap
-from flydsl.frontend.object_merge import comparable, is_run_time, put_back_later
+from flydsl.frontend.object_merge import comparable, is_run_time, pairs, put_back_later
 from flydsl.frontend.places import Place, Search
 from flydsl.frontend.site import Site
 
@@ -29,12 +29,15 @@ class MissedChanges:
     def __init__(self, site: Site, variables: dict):
         self._site = site
         self._heap = Heap(site, variables)
-        self._search = Search()
+        self._search: Search | None = None
         self._changed: list[tuple[Cell, Any]] = []
         self.counters: list[Place] = []
 
     def known(self, added: Sequence[Place]) -> list[Place]:
         """Return the places that an earlier trace of this loop missed, in the order of the objects."""
+        if not added and not self._site.missed:
+            return []
+        self._search = Search()
         places = [Place(p.name, p.obj, p.key, hidden=True) for p in added]
         if self._site.missed:
             for cell in self._heap.cells:
@@ -55,6 +58,7 @@ class MissedChanges:
         if not self._changed:
             return []
         ids = {p.id for p in carried}
+        self._search = Search()
         found: list[Place] = []
         for cell, now in self._changed:
             if not takes_values(cell.obj, cell.kind):
@@ -64,12 +68,12 @@ class MissedChanges:
         return found
 
     def _found_in(self, cell: Cell, now: Any, ids: set) -> list[Place]:
-        held = dict(entries(now))
         found = []
-        for key, old in entries(cell.before):
-            new = held.get(key, old)
+        for key, old, new in pairs(cell.before, now):
+            if new is old:
+                continue
             place_key = slot(cell.kind, key)
-            if new is old or (id(cell.obj), place_key) in ids or not self._is_state(old, new):
+            if (id(cell.obj), place_key) in ids or not self._is_state(old, new):
                 continue
             both_numbers = carry.kind_of(old) == carry.kind_of(new) == carry.NUMBER
             place = _place(cell, place_key, old)
@@ -113,6 +117,8 @@ class MissedChanges:
         for cell, now in self._changed:
             if cell.shared:
                 put_back_later(cell)
+            if len(now) == len(cell.before):
+                continue
             held = dict(entries(cell.before))
             gone = [key for key, value in entries(now) if key not in held and isinstance(value, (Numeric, Vector)) and is_run_time(value)]
             if gone and takes_values(cell.obj, cell.kind):

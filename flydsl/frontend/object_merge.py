@@ -57,11 +57,11 @@ def counters(cell: Cell, now: Any, site: Site) -> set:
     """Return the keys of the module's numbers that something out of sight of the region replaced by other numbers."""
     if not cell.shared or cell.name in site.spans or cell.name in site.else_spans:
         return set()
-    pairs = _pairs(cell.before, now)
-    return {k for k, a, b in pairs if a is not b and carry.kind_of(a) == carry.NUMBER and carry.kind_of(b) == carry.NUMBER}
+    changes = pairs(cell.before, now)
+    return {k for k, a, b in changes if a is not b and carry.kind_of(a) == carry.NUMBER and carry.kind_of(b) == carry.NUMBER}
 
 
-def _pairs(before: Any, now: Any) -> list[tuple]:
+def pairs(before: Any, now: Any) -> list[tuple]:
     """Return (key, value before, value now) of the keys that were there before and are there now."""
     if before.__class__ is list:
         return [(i, a, b) for i, (a, b) in enumerate(zip(before, now))]

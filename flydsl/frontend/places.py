@@ -148,6 +148,8 @@ def _copy_state(new: Any, obj: Any) -> None:
 
 def changed_places(site: Site, variables: dict) -> list[Place]:
     """Return the places that the body changes itself."""
+    if not site.changes and not site.assigned_globals:
+        return []
     places: dict[tuple, Place] = {}
     for name, kind, key in site.changes:
         obj = site.lookup(name, variables)
@@ -250,6 +252,8 @@ def hidden_places(site: Site, variables: dict) -> tuple[list[Place], list[Place]
 
     The first list are carried; those of the second hold Python numbers, which stay numbers.
     """
+    if not site.changes and not site.handed_on:
+        return [], []
     search = Search()
     search.counters = _counters_of_nested_functions(site, variables)
     for name, kind, key in site.changes:
