@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2] / "flydsl"
 # layer -> layers it may import (beside itself)
 LAYERS = {
     "diag": set(),
-    "utils.env": set(),
+    "utils.env": {"diag"},
     "utils.logger": {"utils.env"},
     "utils.record": set(),
     "layout": {"arch"},
