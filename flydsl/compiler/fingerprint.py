@@ -97,6 +97,7 @@ class Captured:
         self.opaque = opaque  # what has no description that another process could compare: not for the disk cache
         text = "\n".join(f"{path}\0{value}" for path, value in entries)
         self.digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        self.places = hash(tuple((code.co_filename, code.co_firstlineno) for code in codes))  # of this process only
 
 
 def captured_state(function: Any, bound: Any = NOT_BOUND) -> Captured:
@@ -323,7 +324,7 @@ class _Walk:
             self._namespace(path, vars(module))
 
     def _function(self, path: str, function: FunctionType) -> None:
-        if _trusted(function.__module__):
+        if function.__module__ is not None and _trusted(function.__module__):  # None: made by exec in a bare namespace
             self.put(path, f"function {_name(function)}")
             return
         code = function.__code__

@@ -169,7 +169,7 @@ class JitFunction:
         state = self._state
         if state is None or not state.holds() or state.hints != self.compile_hints:
             captured = captured_state(self.func, self._bound)
-            key = (captured.digest, env.watched_values(), repr(self.compile_hints))
+            key = (captured.digest, captured.places, env.watched_values(), repr(self.compile_hints))
             known = self._states.get(key)
             state = self._states[key] = _State(captured, dict(self.compile_hints))
             if known is not None:
@@ -199,16 +199,17 @@ class JitFunction:
 
     def _artifact_for(self, arguments: Sequence[tuple[str, JitArgument]]) -> CompiledArtifact:
         key = self.key(arguments)
+        here = (*key, self.state().captured.places)  # equal code from another place has findings of its own
         with self._lock:
-            artifact = self._artifacts.get(key) if env.runtime.enable_cache else None
+            artifact = self._artifacts.get(here) if env.runtime.enable_cache else None
             if artifact is not None:
                 self._hits += 1
                 return artifact
             artifact, from_disk = self._from_disk_or_compiled(key, arguments)
             self._hits += from_disk
             self._misses += not from_disk
-            self._artifacts[key] = artifact
-            self._last_compiled = (key, artifact)
+            self._artifacts[here] = artifact
+            self._last_compiled = (here, artifact)
             if len(self._artifacts) == MANY_SPECIALISATIONS:
                 log.warning(_MANY, self.func.__name__, MANY_SPECIALISATIONS)
             return artifact
