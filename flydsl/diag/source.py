@@ -1,15 +1,16 @@
 """Frames and source text: which code is the user's, and what stands at a place. Imports no MLIR."""
 
 import ast
+import functools
 import linecache
 import os
 import sys
-from functools import lru_cache
 from types import CodeType, FrameType
 
 from flydsl.utils.record import record
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_BETWEEN = ("<frozen", functools.__file__)  # what calls of this package pass through: imports, cached properties
 
 _internal: dict[int, bool] = {}
 _positions: dict[int, list] = {}
@@ -45,7 +46,7 @@ def named(span: Span) -> Span:
     return Span(span.file, span.line, span.column, span.end_column, min(around)[1]) if around else span
 
 
-@lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=64)
 def _functions_of(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return (first line, last line, name) of the functions of a source text; none where it cannot be read."""
     try:
@@ -61,7 +62,7 @@ def is_internal(code: CodeType) -> bool:
     known = _internal.get(id(code))
     if known is None:
         _keep.append(code)
-        known = is_package_file(code.co_filename) or code.co_filename.startswith("<frozen")
+        known = is_package_file(code.co_filename) or code.co_filename.startswith(_BETWEEN)
         _internal[id(code)] = known
     return known
 
