@@ -9,8 +9,10 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 
+from flydsl.diag import DumpFolder
 from flydsl.ir import ir, print_op
 from flydsl.passes.registry import stage_name
 from flydsl.utils import env
@@ -51,11 +53,21 @@ def _remove_stages(folder: str) -> None:
             os.remove(os.path.join(folder, entry))
 
 
+@contextmanager
+def _writable(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        raise DumpFolder(path=path, problem=e.strerror or str(e), folder=env.debug.dump_dir) from e
+
+
 class Dumper:
     """Writes the stages of one compile, in order. `specialisation`: what tells it from others of the same kernel."""
 
     def __init__(self, name: str, specialisation: Hashable):
-        self.folder = _folder(name, specialisation)
+        """Make the folder. Raises DumpFolder: it cannot be made or cleared."""
+        with _writable(os.path.join(os.path.expanduser(env.debug.dump_dir), name)):
+            self.folder = _folder(name, specialisation)
         self.count = 0
 
     def stage(self, pass_name: str, module: ir.Module) -> None:
@@ -70,6 +82,6 @@ class Dumper:
         """Write one numbered file and say so on standard output."""
         path = os.path.join(self.folder, f"{self.count:02}_{stage}.{ending}")
         self.count += 1
-        with open(path, "w") as f:
+        with _writable(path), open(path, "w") as f:
             f.write(text)
         sys.stdout.write(f"[flydsl.compile] dump {self.count - 1:02}_{stage} -> {path}\n")

@@ -8,7 +8,7 @@ import pytest
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
-from flydsl.diag import ArgumentClass, DynamicInArray, PrintfPlaceholders
+from flydsl.diag import ArgumentClass, DumpFolder, DynamicInArray, PrintfPlaceholders, SwitchValue
 from flydsl.diag.errors.simulator import SimFindings
 from flydsl.diag.source import Span, named
 
@@ -174,3 +174,58 @@ def test_placeholders_are_counted_without_doubled_braces(text: str, values: int,
     with pytest.raises(PrintfPlaceholders) as caught:
         show(text, values)
     assert f"printf: {placeholders} placeholders in {text!r} for {values} values" in str(caught.value)
+
+
+# --- switches ---------------------------------------------------------------------------------------------------------
+
+
+@flyc.kernel
+def plain_kernel(o: fx.Tensor):
+    o[fx.thread_idx.x] = 1
+
+
+@flyc.jit
+def plain(o: fx.Tensor):
+    plain_kernel(o).launch(grid=1, block=N)
+
+
+@pytest.mark.parametrize(
+    "variable, value, expected",
+    [
+        ("FLYDSL_SIM_SCHEDULE", "zigzag", "lockstep"), ("FLYDSL_SIM_SCHEDULE", "random:x", "a whole number"),
+        ("FLYDSL_SIM_SCHEDULE", "ahead:3", "lockstep"), ("FLYDSL_SIM_CHECK", "bonds", "bounds"), ("FLYDSL_SIM_CHECK", "default,-rase", "race"),
+        ("FLYDSL_SIM_ON_FINDING", "shout", "collect"),
+    ],
+)  # fmt: skip
+def test_switches_of_the_simulator_are_named(variable: str, value: str, expected: str, monkeypatch) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SwitchValue) as caught:
+        plain(np.zeros(N, np.int32))
+    message = str(caught.value).splitlines()[0]
+    assert f"{variable}={value!r} is not valid: expected" in message and expected in message
+
+
+@pytest.mark.parametrize("value", ["lockstep", "random", "random:3", "auto"])
+def test_schedules(value: str, monkeypatch) -> None:
+    monkeypatch.setenv("FLYDSL_SIM_SCHEDULE", value)
+    out = np.zeros(N, np.int32)
+    plain(out)
+    assert (out == 1).all()
+
+
+def test_a_dump_folder_that_cannot_be_made(tmp_path, monkeypatch) -> None:
+    @flyc.jit
+    def new(o: fx.Tensor):
+        plain_kernel(o).launch(grid=1, block=N)
+
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("FLYDSL_DUMP_IR", "1")
+    monkeypatch.setenv("FLYDSL_DUMP_DIR", str(file / "dump"))
+    monkeypatch.setenv("FLYDSL_RUNTIME_CACHE_DIR", "")
+    with pytest.raises(DumpFolder) as caught:
+        new(np.zeros(N, np.int32))
+    assert isinstance(caught.value, OSError)
+    text = str(caught.value)
+    assert f"cannot be written to {file / 'dump'}" in text and "Not a directory" in text
+    assert f"FLYDSL_DUMP_DIR is {file / 'dump'}" in text

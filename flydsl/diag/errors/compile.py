@@ -46,6 +46,7 @@ __all__ = [
     "SharedMemoryTooLarge",
     "SignatureChanged",
     "StrideNotUnit",
+    "DumpFolder",
     "SwitchValue",
     "TensorDtype",
     "TensorExtent",
@@ -320,6 +321,13 @@ class RunOnlyMiss(UserError, RuntimeError):
     what = "FLYDSL_RUNTIME_RUN_ONLY: `{function}` is not in the disk cache ({problem}); key {key}, folder {folder}"
     why = "compiling is forbidden, and this specialisation has not been compiled into that folder by this version"
     fix = "run once with COMPILE_ONLY=1 and the same arguments, target and versions; `flydsl cache explain {function}` shows what differs"
+
+
+class DumpFolder(UserError, OSError):
+    code = "FLY_DUMP_FOLDER"
+    what = "the stages of a compile cannot be written to {path}: {problem}"
+    why = "FLYDSL_DUMP_IR is set, and FLYDSL_DUMP_DIR is {folder}"
+    fix = "set FLYDSL_DUMP_DIR to a folder that can be made and written, or unset FLYDSL_DUMP_IR"
 
 
 class SwitchValue(UserError, ValueError):

@@ -17,12 +17,16 @@ GROUPS = {
 
 
 def parse_checks(given: str | Iterable[str]) -> frozenset[str]:
-    """Return the checks that a comma list (or names) states; names of `GROUPS` stand for several, `-name` takes out."""
+    """Return the checks that a comma list (or names) states; names of `GROUPS` stand for several, `-name` takes out.
+
+    Unknown names are among the checks, for `SimOptions` to refuse.
+    """
     names = given.replace(" ", "").split(",") if isinstance(given, str) else list(given)
     chosen: set[str] = set()
     for name in filter(None, names):
         members = GROUPS.get(name.lstrip("-"), (name.lstrip("-"),))
-        chosen = chosen.difference(members) if name[0] == "-" else chosen.union(members)
+        is_out = name[0] == "-" and set(members) <= set(GROUPS["all"])
+        chosen = chosen.difference(members) if is_out else chosen.union(members)
     return frozenset(chosen)
 
 
@@ -83,8 +87,8 @@ class SimOptions:
             raise ValueError(f"unknown simulator checks: {names}; known: {', '.join(known)}")
         if self.on_finding not in ("raise", "warn", "collect"):
             raise ValueError(f"on_finding must be raise, warn or collect, not {self.on_finding!r}")
-        name = self.schedule.partition(":")[0]
-        if name not in ("auto", "lockstep", "ahead", "reverse", "random"):
+        name, _, seed = self.schedule.partition(":")
+        if name not in ("auto", "lockstep", "ahead", "reverse", "random") or seed and (name != "random" or not seed.isdecimal()):
             raise ValueError(f"unknown schedule {self.schedule!r}; known: lockstep, ahead, reverse, random:SEED")
 
     @property

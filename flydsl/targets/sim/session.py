@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flydsl.diag import SwitchValue
 from flydsl.targets.sim.findings import Finding
-from flydsl.targets.sim.options import Allocation, SimOptions, parse_checks
+from flydsl.targets.sim.options import GROUPS, Allocation, SimOptions, parse_checks
 from flydsl.targets.sim.program import Program
 from flydsl.targets.sim.recorded import RecordedLaunch, snapshot
 from flydsl.targets.sim.report import RunReport, failure
@@ -131,18 +132,34 @@ def scope(**fields: Any) -> Iterator[Findings]:
         _scope.reset(token)
 
 
+SCHEDULES_WANTED = "auto, lockstep, ahead, reverse, or random:SEED with a whole number"
+CHECKS_WANTED = f"a comma list of {', '.join((*GROUPS, *GROUPS['all']))}; a `-` before a name takes it out"
+
+
 def env_fields() -> dict[str, Any]:
-    """Return the options that the environment sets."""
+    """Return the options that the environment sets.
+
+    Raises   SwitchValue: it names checks or an order of waves that do not exist
+    """
     fields: dict[str, Any] = {}
     if env.sim.check:
         fields["checks"] = parse_checks(env.sim.check)
+        _check_switch("FLYDSL_SIM_CHECK", env.sim.check, CHECKS_WANTED, checks=fields["checks"])
     if env.sim.schedule:
         fields["schedule"] = env.sim.schedule
+        _check_switch("FLYDSL_SIM_SCHEDULE", env.sim.schedule, SCHEDULES_WANTED, schedule=env.sim.schedule)
     if env.sim.on_finding:
         fields["on_finding"] = env.sim.on_finding
     if env.sim.trace:
         fields["trace"] = Trace.parse(env.sim.trace, env.sim.trace_lines)
     return fields
+
+
+def _check_switch(variable: str, text: str, expected: str, **fields: Any) -> None:
+    try:
+        SimOptions(**fields)
+    except ValueError as e:
+        raise SwitchValue(variable=variable, value=text, expected=expected) from e
 
 
 def options() -> SimOptions:
