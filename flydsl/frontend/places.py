@@ -59,7 +59,10 @@ class Place:
         kind, key = self.key
         if kind == "flat":
             return self.obj.flat[key]
-        return self.obj[key] if kind == "item" else getattr(self.obj, key)
+        if kind == "item":
+            return self.obj[key]
+        own = self._own_attributes()
+        return own[key] if key in own else getattr(self.obj, key)
 
     def set(self, value: Any) -> None:
         if self.key is None:
@@ -70,8 +73,15 @@ class Place:
             self.obj[key] = value
         elif kind == "flat":
             self.obj.flat[key] = value
+        elif key in (own := self._own_attributes()):
+            own[key] = value
         else:
             setattr(self.obj, key, value)
+
+    def _own_attributes(self) -> dict:
+        """Return where the object keeps its attributes: `__setattr__` of its class is for what the user's code assigns."""
+        own = getattr(self.obj, "__dict__", None)
+        return own if own.__class__ is dict else {}
 
     def enter(self, values: Iterator) -> None:
         """Hold the value that the iteration starts with."""

@@ -269,6 +269,23 @@ def an_attribute_with_a_default_in_the_class(n, m):
     return c.v, Local.v
 
 
+class Increments:
+    def __init__(self, v):
+        self.__dict__["v"] = v
+
+    def __setattr__(self, name, v):
+        self.__dict__[name] = v + 1
+
+
+def attributes_with_a_setter(n, m):
+    c = Increments(n)
+    for i in range(m):
+        c.v = c.v + i
+    if n > m:
+        c.v = n
+    return c.v
+
+
 def queues(n, m):
     q = deque([n, m])
     if n > m:
@@ -327,6 +344,7 @@ LOCAL = [
     defaults_and_attributes_of_functions,
     attributes_of_a_class,
     an_attribute_with_a_default_in_the_class,
+    attributes_with_a_setter,
     queues,
     object_arrays,
     loops_in_loops_that_miss_changes,
