@@ -38,7 +38,7 @@ _OPERATORS = frozenset(f"__{n}__" for n in "add radd sub rsub mul rmul truediv e
 _NO_READS = frozenset(
     "view view_as reshape transpose t permute expand expand_as unsqueeze squeeze narrow select as_strided detach flatten unbind split"
     " chunk movedim swapaxes unfold size stride dim numel nelement element_size data_ptr storage_offset is_contiguous storage"
-    " untyped_storage requires_grad_ zero_ fill_ empty new_empty new_zeros new_ones new_full is_floating_point is_complex".split()
+    " untyped_storage requires_grad_ zero_ fill_ empty new_empty new_zeros new_ones new_full is_floating_point is_complex is_neg".split()
 )
 
 
