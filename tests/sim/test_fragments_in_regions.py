@@ -3,29 +3,15 @@
 What works is compared with the same steps on lists of Python, per lane.
 """
 
-import numpy as np
 import pytest
+from lanes import launched
 
 import flydsl.compiler as flyc
 import flydsl.diag as diag
 import flydsl.expr as fx
-from flydsl.utils import env
 
 LANES = 16
 ARCHS = ("gfx942", "gfx1100")
-
-
-def launched(kernel, arch: str = "gfx942") -> list[int]:
-    """Return what one block of `kernel` on this chip leaves in an array of zeros, an element per lane."""
-
-    @flyc.jit
-    def launch(out: fx.Tensor):
-        kernel(out).launch(grid=(1, 1, 1), block=(LANES, 1, 1))
-
-    out = np.zeros(LANES, np.int32)
-    with env.override(ARCH=arch, FLYDSL_GPU_ARCH=arch):
-        launch(out)
-    return out.tolist()
 
 
 def pair(t):
@@ -279,7 +265,7 @@ REFUSED = [
 @pytest.mark.parametrize("kernel, subject", REFUSED, ids=[k.func.__name__ for k, _ in REFUSED])
 def test_one_or_the_other_is_refused(kernel, subject):
     with pytest.raises(diag.FragmentRebound) as caught:
-        launched(kernel)
+        launched(kernel, LANES)
     error = caught.value
     assert error.message.startswith(subject[: subject.find("'")]) and f"{subject} would be one register tensor or" in error.message
     lines = open(__file__).read().splitlines()
@@ -291,7 +277,7 @@ def test_the_advice_names_what_can_be_stored_to():
     texts = {}
     for kernel in (swap_in_a_branch, conditional_expression, in_an_object, in_a_struct):
         with pytest.raises(diag.FragmentRebound) as caught:
-            launched(kernel)
+            launched(kernel, LANES)
         texts[kernel.func.__name__] = caught.value.advice
     assert "`a.store(other.load())`" in texts["swap_in_a_branch"]
     assert "`h.a.store(other.load())`" in texts["in_an_object"]
@@ -323,7 +309,7 @@ def object_keeps_what_a_branch_made(out: fx.Tensor):
 @pytest.mark.parametrize("kernel", [object_keeps_what_a_loop_made, object_keeps_what_a_branch_made], ids=lambda k: k.func.__name__)
 def test_what_a_region_made_ends_with_it(kernel):
     with pytest.raises(diag.EscapedValue, match="through 'h'"):
-        launched(kernel)
+        launched(kernel, LANES)
 
 
 # --- what works ------------------------------------------------------------------------------------------------------
@@ -475,4 +461,4 @@ WORK = [
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("kernel, want", WORK, ids=[k.func.__name__ for k, _ in WORK])
 def test_values(kernel, want, arch):
-    assert launched(kernel, arch) == [want(t) for t in range(LANES)]
+    assert launched(kernel, LANES, arch) == [want(t) for t in range(LANES)]

@@ -4,27 +4,14 @@ import contextlib
 
 import numpy as np
 import pytest
+from lanes import launched
 
 import flydsl.compiler as flyc
 import flydsl.diag as diag
 import flydsl.expr as fx
-from flydsl.utils import env
 
 LANES = 32
 LANE = np.arange(LANES)
-
-
-def launched(kernel, arch: str = "gfx942") -> list[int]:
-    """Return what one block of `kernel` on this chip leaves in an array of zeros, an element per lane."""
-
-    @flyc.jit
-    def launch(out: fx.Tensor):
-        kernel(out).launch(grid=(1, 1, 1), block=(LANES, 1, 1))
-
-    out = np.zeros(LANES, np.int32)
-    with env.override(ARCH=arch, FLYDSL_GPU_ARCH=arch):
-        launch(out)
-    return out.tolist()
 
 
 @flyc.kernel
@@ -231,7 +218,7 @@ CASES = [
 @pytest.mark.parametrize("arch", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("kernel, want", CASES, ids=[k.func.__name__ for k, _ in CASES])
 def test_values(kernel, want, arch):
-    assert launched(kernel, arch) == [want(int(t)) for t in LANE]
+    assert launched(kernel, LANES, arch) == [want(int(t)) for t in LANE]
 
 
 def halves(v, depth):
@@ -262,14 +249,14 @@ def test_recursion_that_python_decides():
     def want(v, depth):
         return want(v // 2, depth - 1) + 1 if depth and v > depth else v
 
-    assert launched(ends_while_traced) == [want(int(t), 12) for t in LANE]
+    assert launched(ends_while_traced, LANES) == [want(int(t), 12) for t in LANE]
 
 
 def test_recursion_under_no_condition_is_pythons_error():
     with pytest.raises(RecursionError) as caught:
-        launched(never_ends)
+        launched(never_ends, LANES)
     assert not isinstance(caught.value, diag.FlyError)
-    assert launched(ends_while_traced, "gfx1100")[0] == 0  # nothing is left behind
+    assert launched(ends_while_traced, LANES, "gfx1100")[0] == 0  # nothing is left behind
 
 
 @flyc.kernel
@@ -289,7 +276,7 @@ def empty_dicts(out: fx.Tensor):
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx1100"])
 def test_dicts_that_stay_empty_or_get_a_key_on_all_paths(arch):
-    assert launched(empty_dicts, arch) == [10 * (t if t > 3 else t + 1) for t in range(LANES)]
+    assert launched(empty_dicts, LANES, arch) == [10 * (t if t > 3 else t + 1) for t in range(LANES)]
 
 
 def test_a_function_in_a_jit_function():
@@ -372,6 +359,6 @@ REFUSED = [
 @pytest.mark.parametrize("kernel, error, text, line", REFUSED, ids=[k.func.__name__ for k, *_ in REFUSED])
 def test_refused(kernel, error, text, line):
     with pytest.raises(getattr(diag, error)) as caught:
-        launched(kernel)
+        launched(kernel, LANES)
     shown = str(caught.value)
     assert text in shown and f"| {line}" in shown.replace("    ", ""), shown

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from lanes import launched
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
-from flydsl.utils import env
 
 LANES = 32
 LANE = np.arange(LANES)
@@ -123,12 +123,5 @@ def contexts_of(t: int) -> int:
 @pytest.mark.parametrize("arch", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("kernel, expected", [(slots, slots_of), (aliases, aliases_of), (module_state, module_state_of), (contexts, contexts_of)])
 def test_state(arch, kernel, expected):
-    @flyc.jit
-    def launch(out: fx.Tensor):
-        kernel(out).launch(grid=(1, 1, 1), block=(LANES, 1, 1))
-
-    out = np.zeros(LANES, np.int32)
-    with env.override(ARCH=arch, FLYDSL_GPU_ARCH=arch):
-        launch(out)
-    assert out.tolist() == [expected(int(t)) for t in LANE]
+    assert launched(kernel, LANES, arch) == [expected(int(t)) for t in LANE]
     assert (LIST, TOTAL, Config.v, bump.__defaults__) == ([0], 0, 0, ([0],))
