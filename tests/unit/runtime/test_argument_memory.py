@@ -4,11 +4,12 @@ import inspect
 
 import numpy as np
 import pytest
-import torch
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.diag import TensorDtype, TensorNegated
+
+torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'flydsl[torch]')")
 
 
 @flyc.kernel
