@@ -10,7 +10,8 @@ from types import CodeType, FrameType
 from flydsl.utils.record import record
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_BETWEEN = ("<frozen", functools.__file__)  # what calls of this package pass through: imports, cached properties
+# What calls of this package pass through: imports, cached properties, `python -m`.
+_BETWEEN = ("<frozen", functools.__file__, os.path.join(os.path.dirname(functools.__file__), "runpy.py"))
 
 _internal: dict[int, bool] = {}
 _positions: dict[int, list] = {}

@@ -1,6 +1,7 @@
 """Helpers made by `exec`: their code counts for what is cached, and findings name the file of the one that runs."""
 
 import linecache
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.diag.errors.simulator import SimFindings
 
+COLUMN = ":5" if sys.version_info >= (3, 11) else ""  # Python 3.10 has no columns
 STORE = "def helper(o, i):\n    o[i] = {}\n"
 OUTSIDE = "def helper(o, i):\n    o[i + 100] = 1\n"
 
@@ -58,7 +60,7 @@ def test_equal_helpers_of_different_files(namespace: dict) -> None:
     files = [f"/nowhere/{name}.py" for name in ("one", "two", "one")]
     for file in files:
         place = places_of(launcher_of(helper_of(OUTSIDE, file, dict(namespace))))
-        assert f"{file.rpartition('/')[2]}:2:5  in helper, called from k" in place
+        assert f"{file.rpartition('/')[2]}:2{COLUMN}  in helper, called from k" in place
 
 
 table = {}
@@ -77,4 +79,4 @@ def through_table(o: fx.Tensor):
 def test_an_equal_helper_that_takes_the_place_of_another() -> None:
     for name, skipped in (("one", 0), ("two", 0), ("two", 3), ("one", 0)):
         table["helper"] = helper_of("\n" * skipped + OUTSIDE, f"/nowhere/{name}.py", {"__name__": __name__})
-        assert f"{name}.py:{2 + skipped}:5  in helper" in places_of(through_table)
+        assert f"{name}.py:{2 + skipped}{COLUMN}  in helper" in places_of(through_table)

@@ -133,7 +133,7 @@ def test_one_bad_word_of_the_command_has_no_place_in_the_users_program(program):
 def test_errors_of_the_users_program_point_at_it_alone(program):
     program.write_text(PROGRAM.replace("{more}", "").replace("* 2.0", "<< 1.5"))
     status, out, err = texts(flydsl("compile", "program.py:scale", cwd=program.parent))
-    assert (status, out) == (1, "") and "--> program.py:8:" in err and "called from scale (program.py:12" in err
+    assert (status, out) == (1, "") and "--> program.py:8" in err and "called from scale (program.py:12" in err
     assert "cli.py" not in err and "compile_command.py" not in err and "runpy" not in err
 
 
