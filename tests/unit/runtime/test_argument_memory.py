@@ -9,7 +9,7 @@ import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.diag import TensorDtype, TensorNegated
 
-torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'flydsl[torch]')")
+torch = pytest.importorskip("torch", reason="torch is not installed (pip install -e '.[torch]')")
 
 
 @flyc.kernel
