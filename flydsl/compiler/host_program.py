@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from flydsl.diag import NotHostCode, PassFailed
 from flydsl.diag.errors.target import KernelAttributeBad
 from flydsl.ir import ir
-from flydsl.ir.verify import span_of_location
+from flydsl.ir.location import span_of_location
 from flydsl.ir.walks import symbol
 from flydsl.layout.view import element_bytes
 

@@ -6,8 +6,8 @@ call-site chain up to the frame that runs the kernel's body. Locations are cache
 
 from types import CodeType, FrameType
 
+from flydsl.diag.source import Span, is_internal, position
 from flydsl.diag.source import _internal as _known  # the dict itself: this is the hottest line of tracing
-from flydsl.diag.source import is_internal, position
 from flydsl.ir.bindings import ir
 from flydsl.utils import env
 
@@ -78,3 +78,19 @@ class LocationCache:
         self._codes[id(code)] = code
         line, column, _ = position(code, lasti)
         return ir.Location.file(code.co_filename, line, column, self._context)
+
+
+def span_of_location(location: ir.Location) -> Span | None:
+    """Return the innermost source place that a location names, or None."""
+    if location.__class__ is ir.Location:  # of a diagnostic: the bindings do not say which kind it is
+        location = ir.Location.from_attr(location.attr, location.context)
+    while isinstance(location, (ir.CallSiteLoc, ir.NameLoc, ir.FusedLoc)):
+        if isinstance(location, ir.CallSiteLoc):
+            location = location.callee
+        elif isinstance(location, ir.NameLoc):
+            location = location.child_loc
+        else:
+            location = location.locations[0]
+    if isinstance(location, ir.FileLineColLoc):
+        return Span(location.filename, location.start_line, location.start_col)
+    return None

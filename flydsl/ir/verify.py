@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from flydsl.diag import EscapedValue, FlyError, Span, VerifyFailed
 from flydsl.ir.bindings import ir
+from flydsl.ir.location import span_of_location
 
 
 def verify(module: ir.Module, stage: str, explain: Callable[[str, str, Span | None], FlyError | None] | None = None) -> None:
@@ -31,15 +31,6 @@ def verify(module: ir.Module, stage: str, explain: Callable[[str, str, Span | No
             if explained is not None:
                 raise explained from None
         raise VerifyFailed(stage=stage, problem=problem, at=at) from e
-
-
-_PLACE = re.compile(r'"((?:[^"\\\\]|\\\\.)*)":(\d+):(\d+)')
-
-
-def span_of_location(loc: ir.Location) -> Span | None:
-    """Return the innermost file place of a location, or None."""
-    found = _PLACE.search(str(loc))
-    return Span(found[1], int(found[2]), int(found[3])) if found else None
 
 
 def find_escape(module: ir.Module) -> EscapedValue | None:

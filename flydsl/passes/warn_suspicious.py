@@ -13,7 +13,7 @@ from flydsl import layout as la
 from flydsl.diag import BarrierDiverges, FlyWarning, RegisterIndexDynamic, Uncoalesced, YieldUnused, warn
 from flydsl.dialects import value_of
 from flydsl.ir import ir, walks
-from flydsl.ir.verify import span_of_location
+from flydsl.ir.location import span_of_location
 
 CACHE_LINE_BYTES = 64  # the shortest line of the chips that are supported
 _REGIONS = ("scf.if", "scf.while", "scf.for")

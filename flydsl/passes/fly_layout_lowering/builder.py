@@ -7,7 +7,7 @@ from flydsl.diag import StaticOffset
 from flydsl.dialects import type_of
 from flydsl.dialects.values import BUFFER_DESC
 from flydsl.ir import Types, ir
-from flydsl.ir.verify import span_of_location
+from flydsl.ir.location import span_of_location
 from flydsl.layout.view import Ptr, add_offset, element_bits
 from flydsl.passes.rewriting import Editor
 from flydsl.utils.record import record

@@ -21,6 +21,7 @@ from flydsl.diag.errors.target import (
     WorkgroupLimit,
 )
 from flydsl.ir import ir
+from flydsl.ir.location import span_of_location
 from flydsl.targets.rocm.llvm_text import INTRINSIC_PREFIX
 
 _CONTAINERS = frozenset({"builtin.module", "gpu.module"})
@@ -30,20 +31,6 @@ _SMALL_FLOATS = ("f8E", "f6E", "f4E")
 def place(op: ir.Operation) -> Span | None:
     """Return where in the user's source `op` comes from, innermost frame, or None."""
     return span_of_location(op.location)
-
-
-def span_of_location(location: ir.Location) -> Span | None:
-    """Return the first source place that `location` names."""
-    while isinstance(location, (ir.CallSiteLoc, ir.NameLoc, ir.FusedLoc)):
-        if isinstance(location, ir.CallSiteLoc):
-            location = location.callee
-        elif isinstance(location, ir.NameLoc):
-            location = location.child_loc
-        else:
-            location = location.locations[0]
-    if isinstance(location, ir.FileLineColLoc):
-        return Span(location.filename, location.start_line, location.start_col)
-    return None
 
 
 @dataclass

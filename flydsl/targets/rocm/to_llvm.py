@@ -13,6 +13,7 @@ from flydsl.arch import Chip
 from flydsl.diag import Span
 from flydsl.diag.errors.target import NoGpuModule, RocmOpLeft
 from flydsl.ir import PassManager, ir, translate_module_to_llvmir, walks
+from flydsl.ir.location import span_of_location
 from flydsl.targets.rocm import attributes, bridges, guards, intrinsics, shuffles
 from flydsl.targets.rocm.llvm_text import to_llvm22
 from flydsl.targets.rocm.options import CodegenOptions
@@ -170,7 +171,7 @@ def _conversion_error(error: ir.MLIRError) -> RocmOpLeft:
     first = diagnostics[0] if diagnostics else None
     text = first.message if first is not None else str(error)
     found = re.search(r"'([\w.]+)'", text)
-    at = guards.span_of_location(first.location) if first is not None else None
+    at = span_of_location(first.location) if first is not None else None
     return RocmOpLeft(op=found[1] if found else "?", detail=f" ({text})", at=at)
 
 
